@@ -9,7 +9,6 @@ from .analysis.active import most_informative as most_informative
 from .analysis.averaging import FeatureAverage as FeatureAverage
 from .analysis.binning import EvidenceBinner as EvidenceBinner
 from .analysis.comparison import compare as compare
-from .analysis.conformal import ConformalClassifierLOO as ConformalClassifierLOO
 from .analysis.decisions import CostClassifier as CostClassifier
 from .analysis.decisions import decide as decide
 from .analysis.decisions import with_class_prior as with_class_prior
@@ -20,6 +19,7 @@ from .analysis.prior_fitting import fit_prior as fit_prior
 from .analysis.ranking import rank_features as rank_features
 from .analysis.selection import ForwardSelection as ForwardSelection
 from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
+from .calibration.conformal import ConformalClassifierLOO as ConformalClassifierLOO
 from .calibration.leave_one_out import CalibratedClassifierLOO as CalibratedClassifierLOO
 from .calibration.posterior_calibrator import PosteriorCalibrator as PosteriorCalibrator
 from .choice import choose_predictor as choose_predictor
@@ -39,7 +39,7 @@ from .estimators import MultinomialNB as MultinomialNB
 from .estimators import OneDependenceNB as OneDependenceNB
 from .estimators import PoissonNB as PoissonNB
 from .io import load as load
-from .naive_bayes import NaiveBayes as NaiveBayes
+from .models.naive_bayes import NaiveBayes as NaiveBayes
 from .reporting import report as report
 from .streaming import fit_batches as fit_batches
 from .streaming import predict_batches as predict_batches

@@ -24,14 +24,14 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
-from .analysis._suited import check_own
 from .calibration.leave_one_out import CalibratedClassifierLOO, groups_of_copies
-from .core.arrays import Float, Int
-from .core.progress import progress
-from .core.weights import RowWeights, row_weights
 from .discriminative.model import DiscriminativeNB
 from .estimators import MixedNB
-from .inference.loo import group_places, loo_in_analyses
+from .estimators._suited import check_own
+from .numerics.arrays import Float, Int
+from .numerics.progress import progress
+from .numerics.weights import RowWeights, row_weights
+from .posterior.loo import group_places, loo_in_analyses
 from .tables.names import MODEL_KINDS
 
 FREQUENCIES = "class frequencies"

@@ -96,7 +96,7 @@ def _progress_as_wished(is_quiet: bool) -> Iterator[None]:
     if not is_quiet:  # nothing is imported for `--help`
         yield
         return
-    from .core.progress import quiet
+    from .numerics.progress import quiet
 
     with quiet():
         yield
@@ -425,8 +425,8 @@ def check(options: argparse.Namespace) -> int:
             print(report.explain(options.verbose))
         return 0 if report.passed else 1
 
-    from .core.progress import print_between
-    from .inference.report import heading_text, row_text
+    from .check.report import heading_text, row_text
+    from .numerics.progress import print_between
     from .reporting import calibration_gain
 
     # A plain model: each row of the report is printed as soon as it is known, between the lines of the progress.
@@ -494,7 +494,7 @@ def compare(options: argparse.Namespace) -> None:
     cannot use the columns are listed with the reason.
     """
     from .analysis.comparison import compare as compare_models
-    from .core.progress import progress
+    from .numerics.progress import progress
     from .tables.readers import TableError
 
     data = _load(options)
@@ -788,7 +788,7 @@ def _predictions(
     """
     import numpy as np
 
-    from .inference.intervals import posterior_means
+    from .posterior.intervals import posterior_means
 
     p = model.predict_proba(X)
     label = model.predict(X)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, refuse_no_weight
-from .inference.intervals import fix_seed
+from .posterior.intervals import fix_seed
 from .streaming import united_labels
 
 _MERGED_AT_ONCE = 8  # parts that one task adds

@@ -6,7 +6,7 @@ Tensors are named after the attributes they belong to. The JSON text, `bayesnb` 
 
     {"format": 1, "version": …, "sha256": …, "model": {"GaussianNB": {"parameters": {…}, "learnt": {…}}}}
 
-An object in the JSON tree has a single key, which names a class of `core.pytrees.CLASSES` or a type listed here; no
+An object in the JSON tree has a single key, which names a class of `numerics.pytrees.CLASSES` or a type listed here; no
 other type is ever built. A class of another module is found after that module has been imported.
 """
 
@@ -32,8 +32,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import bayesnb
 
-from .core import distributions
-from .core.pytrees import CLASSES, leaves, record
+from .numerics import distributions
+from .numerics.pytrees import CLASSES, leaves, record
 
 FORMAT = 1
 """Number of the format written; a file with a larger one is refused."""

@@ -19,17 +19,17 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from . import estimators, plots
-from .analysis._suited import check_own
 from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
 from .calibration.leave_one_out import CalibratedClassifierLOO
 from .choice import PredictorChoice
-from .core.progress import progress, tracked
-from .core.supports import check_level
-from .core.weights import RowWeights, row_weights
-from .inference.held_out import take_rows
-from .inference.loo import copies, loo_in_analyses
+from .estimators._suited import check_own
 from .io import replace_file
+from .numerics.progress import progress, tracked
+from .numerics.supports import check_level
+from .numerics.weights import RowWeights, row_weights
+from .posterior.held_out import take_rows
+from .posterior.loo import copies, loo_in_analyses
 from .tables.columns import FEW_ROWS
 from .tables.names import listed, shorten
 

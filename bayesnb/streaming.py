@@ -17,10 +17,10 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .core.progress import progress
-from .core.supports import check_least
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, checked_labels, refuse_no_weight
+from .numerics.progress import progress
+from .numerics.supports import check_least
 from .tables.readers import errors_of, open_table
 
 Batch: TypeAlias = tuple[Any, Any, Any]  # rows, labels and weights; None where there are none

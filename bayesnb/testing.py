@@ -16,18 +16,18 @@ import numpy as np
 from jax.test_util import check_grads
 from scipy import sparse
 
-from .base import AbstractConjugate, Block
-from .core.arrays import Scalar, Sparse
-from .core.pytrees import CLASSES
-from .core.supports import Field
+from .check import draws as draws_laws
+from .check.against_numpyro import identity_row, mode_row
+from .check.laws import LAWS, Law, Problem, cases, limit_of
+from .check.report import CheckRow
 from .families import DirichletClasses
-from .inference import draws as draws_laws
-from .inference.against_numpyro import identity_row, mode_row
-from .inference.chains import jitted as jitted
-from .inference.laws import LAWS, Law, Problem, cases, limit_of
-from .inference.report import CheckRow
-from .naive_bayes import CLASS, NaiveBayes, Statistics
-from .statistics import in_floats, one_hot
+from .families.base import AbstractConjugate, Block
+from .models.naive_bayes import CLASS, NaiveBayes, Statistics
+from .numerics.arrays import Scalar, Sparse
+from .numerics.pytrees import CLASSES
+from .numerics.supports import Field
+from .posterior.chains import jitted as jitted
+from .sums.statistics import in_floats, one_hot
 
 __all__ = ["BrokenLaw", "check_family", "simulation_based_calibration"]
 

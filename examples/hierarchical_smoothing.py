@@ -21,7 +21,7 @@ from numpyro.infer import MCMC, NUTS, init_to_value
 
 import bayesnb
 from bayesnb.families import BetaBernoulli
-from bayesnb.statistics import one_hot
+from bayesnb.sums.statistics import one_hot
 
 MAILS = 8  # of each folder
 

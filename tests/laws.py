@@ -13,8 +13,8 @@ import scipy.stats as st
 from numpyro.infer.util import log_density
 
 from bayesnb import families as fam
-from bayesnb.base import Block
-from bayesnb.core.supports import COMPOSITE
+from bayesnb.families.base import Block
+from bayesnb.numerics.supports import COMPOSITE
 from bayesnb.testing import C as C
 from bayesnb.testing import Case, make_case
 from bayesnb.testing import D as D

@@ -8,7 +8,7 @@ import pytest
 
 import bayesnb
 from bayesnb.choice import _largest_row, _Rows, _taken
-from bayesnb.core.weights import row_weights
+from bayesnb.numerics.weights import row_weights
 
 Tables = tuple[pd.DataFrame, np.ndarray]
 

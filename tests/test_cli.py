@@ -12,11 +12,12 @@ import pytest
 
 import bayesnb
 from bayesnb import cli
+from bayesnb.check import against_numpyro, check
 from bayesnb.cli import MODELS
-from bayesnb.core import progress
 from bayesnb.datasets import load
 from bayesnb.estimators._by_name import choose_model, variants
-from bayesnb.inference import against_numpyro, check, intervals
+from bayesnb.numerics import progress
+from bayesnb.posterior import intervals
 
 
 @pytest.fixture

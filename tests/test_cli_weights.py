@@ -9,8 +9,8 @@ import pytest
 
 import bayesnb
 from bayesnb import cli
+from bayesnb.check.report import CheckReport
 from bayesnb.datasets import TableError, read_table
-from bayesnb.inference.report import CheckReport
 from bayesnb.reporting import calibration_gain
 
 RNG = np.random.default_rng(1)

@@ -23,8 +23,8 @@ from bayesnb import (
     MixedNB,
     MultinomialNB,
 )
-from bayesnb.core.pytrees import leaves
 from bayesnb.estimators import ComplementNB
+from bayesnb.numerics.pytrees import leaves
 
 from .estimators.test_merge import BY_CLASS
 from .estimators_table import assert_same_fit

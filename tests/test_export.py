@@ -7,7 +7,7 @@ from jax import export
 
 import bayesnb
 from bayesnb.families import BetaNegativeBinomial, DirichletClasses, GammaPoisson, OneClass
-from bayesnb.naive_bayes import NaiveBayes
+from bayesnb.models.naive_bayes import NaiveBayes
 
 from .laws import FAMILIES, C, D, N
 
@@ -57,7 +57,7 @@ def test_a_class_that_is_defined_again_can_still_be_used() -> None:
     """As when a cell of a notebook runs twice."""
     from dataclasses import dataclass
 
-    from bayesnb.core.pytrees import pytree
+    from bayesnb.numerics.pytrees import pytree
 
     for _ in range(2):
 

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesnb.base import from_sites, to_sites
 from bayesnb.families import COUNT, DirichletClasses, Field, GammaExponential, declare, gammaln, pytree
-from bayesnb.naive_bayes import NaiveBayes
+from bayesnb.families.base import from_sites, to_sites
+from bayesnb.models.naive_bayes import NaiveBayes
 from bayesnb.testing import BrokenLaw, check_family, laws_of
 
 from .laws import FAMILIES, C, D, Family, assert_same, case

@@ -22,9 +22,9 @@ from sklearn.exceptions import NotFittedError
 
 import bayesnb
 from bayesnb import io
-from bayesnb.core import pytrees
 from bayesnb.estimators._base import AbstractNB
 from bayesnb.families import NormalInverseWishart
+from bayesnb.numerics import pytrees
 
 from .estimators_table import WHOLE, called
 

@@ -29,9 +29,9 @@ from sklearn.metrics import brier_score_loss
 import bayesnb
 from bayesnb import plots
 from bayesnb.analysis.score_split import score_split
-from bayesnb.inference.intervals import means_and_intervals
-from bayesnb.inference.report import CheckReport, CheckRow
+from bayesnb.check.report import CheckReport, CheckRow
 from bayesnb.plots._common import PALETTE
+from bayesnb.posterior.intervals import means_and_intervals
 
 LONG = "a name of a feature, a level or a class that is longer than any line, and ends with "
 NAMES: dict[str, tuple[tuple[str, ...], ...]] = {  # classes, features and levels

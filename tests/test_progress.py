@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import bayesnb
-from bayesnb.core import progress as module
-from bayesnb.core.progress import print_between, progress, quiet, tracked
+from bayesnb.numerics import progress as module
+from bayesnb.numerics.progress import print_between, progress, quiet, tracked
 
 
 class Terminal(io.StringIO):

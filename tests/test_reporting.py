@@ -13,7 +13,7 @@ from scipy import sparse
 
 import bayesnb
 from bayesnb import cli
-from bayesnb.core.supports import COMPOSITE
+from bayesnb.numerics.supports import COMPOSITE
 from bayesnb.reporting import _compared, candidates, inline_svg
 from bayesnb.tables.columns import Column, ColumnContract
 

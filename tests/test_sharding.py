@@ -9,8 +9,8 @@ import pytest
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from bayesnb.families import DirichletClasses
-from bayesnb.naive_bayes import NaiveBayes
-from bayesnb.statistics import one_hot
+from bayesnb.models.naive_bayes import NaiveBayes
+from bayesnb.sums.statistics import one_hot
 
 from .laws import FAMILIES, QUICKLY, C, D, Family, K
 from .sums.test_processes import result, start

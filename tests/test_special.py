@@ -15,8 +15,8 @@ import pytest
 import scipy.stats as st
 from scipy.special import logsumexp
 
-from bayesnb.core import special as special
-from bayesnb.core.random import log_gamma
+from bayesnb.numerics import special as special
+from bayesnb.numerics.random import log_gamma
 
 BOTH = [pytest.param(xp, dtype, id=f"{xp.__name__}-{dtype}") for xp in (np, jnp) for dtype in ("float64", "float32")]
 everywhere = pytest.mark.parametrize(("xp", "dtype"), BOTH)

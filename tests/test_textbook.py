@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bayesnb.base import to_sites
 from bayesnb.families import (
     BetaBernoulli,
     DirichletClasses,
@@ -13,8 +12,9 @@ from bayesnb.families import (
     GammaPoisson,
     NormalInverseGamma,
 )
-from bayesnb.naive_bayes import CLASS, NaiveBayes
-from bayesnb.statistics import Totals, one_hot
+from bayesnb.families.base import to_sites
+from bayesnb.models.naive_bayes import CLASS, NaiveBayes
+from bayesnb.sums.statistics import Totals, one_hot
 
 
 def printed(value: Any, *numbers: float, digits: int) -> None:

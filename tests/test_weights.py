@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from bayesnb.core.weights import row_weights
+from bayesnb.numerics.weights import row_weights
 
 
 @pytest.mark.parametrize("groups", [None, np.array([0, 0, 1, 2, 2, 3])])

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Int
-from ..core.supports import check_least
-from ._suited import check_own
+from ..estimators._suited import check_own
+from ..numerics.arrays import Int
+from ..numerics.supports import check_least
 
 
 def most_informative(estimator: Any, X: Any, n: int = 1, **settings: Any) -> Int[np.ndarray, " k"]:

@@ -26,13 +26,13 @@ from scipy.special import expit, log_expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Float, Int, is_sparse
-from ..core.special import log_normalize, most_probable
-from ..inference.held_out import column_of
-from ..statistics import pooled
-from ._predicted import ProbaOfLog
-from ._suited import check_independent
-from ._wrapper import OfEstimator
+from ..estimators._suited import check_independent
+from ..estimators._wrapper import OfEstimator
+from ..numerics.arrays import Float, Int, is_sparse
+from ..numerics.special import log_normalize, most_probable
+from ..posterior.held_out import column_of
+from ..posterior.predicted import ProbaOfLog
+from ..sums.statistics import pooled
 
 
 class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):

@@ -10,9 +10,9 @@ from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..core.arrays import Float, Int, PerRow
-from ..core.supports import check_least, checked_numbers
 from ..estimators._input import naming
+from ..numerics.arrays import Float, Int, PerRow
+from ..numerics.supports import check_least, checked_numbers
 
 
 class _AbstractBinner(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

@@ -28,12 +28,12 @@ from scipy.special import logsumexp, ndtri
 from sklearn.base import clone
 from sklearn.utils.validation import _num_samples
 
-from ..core.arrays import Float, PerRow
-from ..core.progress import progress
-from ..core.supports import COMPOSITE
-from ..core.weights import RowWeights, row_weights
-from ..inference.loo import LooResult, loo_in_analyses
-from ._suited import check_own
+from ..estimators._suited import check_own
+from ..numerics.arrays import Float, PerRow
+from ..numerics.progress import progress
+from ..numerics.supports import COMPOSITE
+from ..numerics.weights import RowWeights, row_weights
+from ..posterior.loo import LooResult, loo_in_analyses
 
 _NEWTON_STEPS = 6  # that polish stacking weights; the error of each is about the square of the last
 _NEAR = 0.01  # of a weight: a step of Newton's method above it starts too far from the optimum

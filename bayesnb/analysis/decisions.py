@@ -25,13 +25,13 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..core.arrays import Float, Int, Scalar
-from ..core.special import log_normalize
-from ..core.supports import as_numbers
 from ..estimators._base import AbstractNB
 from ..estimators._input import align
-from ._predicted import IntervalDraws, OfLogProba
-from ._wrapper import AbstractWrapper, OfEstimator
+from ..estimators._wrapper import AbstractWrapper, OfEstimator
+from ..numerics.arrays import Float, Int, Scalar
+from ..numerics.special import log_normalize
+from ..numerics.supports import as_numbers
+from ..posterior.predicted import IntervalDraws, OfLogProba
 
 ABSTAIN = -1  # the index of no class
 _SUM_TOLERANCE = 0.02  # by which the probabilities of a row may miss 1

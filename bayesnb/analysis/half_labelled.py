@@ -43,19 +43,19 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-from ..base import as_jax
-from ..core.arrays import Table
-from ..core.progress import tracked
-from ..core.pytrees import map_leaves
-from ..core.special import log_normalize
-from ..core.supports import check_choice, check_least
 from ..estimators._base import AbstractNB
 from ..estimators._input import checked_weights, naming, refuse_no_weight
-from ..naive_bayes import NaiveBayes, Rows, Statistics, by_rows
-from ..statistics import one_hot
+from ..estimators._suited import check_independent, split_labels
+from ..estimators._wrapper import AbstractWrapper
+from ..families.base import as_jax
+from ..models.naive_bayes import NaiveBayes, Rows, Statistics, by_rows
+from ..numerics.arrays import Table
+from ..numerics.progress import tracked
+from ..numerics.pytrees import map_leaves
+from ..numerics.special import log_normalize
+from ..numerics.supports import check_choice, check_least
 from ..sums.rows import rows_at
-from ._suited import check_independent, split_labels
-from ._wrapper import AbstractWrapper
+from ..sums.statistics import one_hot
 
 
 @dataclass(eq=False, repr=False)

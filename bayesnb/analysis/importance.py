@@ -14,18 +14,18 @@ from scipy import sparse
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.arrays import Float, Int, Scalar, Table
-from ..core.progress import tracked
-from ..core.special import log_normalize
-from ..core.supports import check_level, is_single, shortened
-from ..core.weights import RowWeights, Terms, row_weights
-from ..inference.folds import FittedRows, Fold, folds
-from ..inference.held_out import column_of
-from ..inference.loo import group_places
-from ..naive_bayes import Rows
-from ..one_dependence import OneDependence
+from ..estimators._suited import check_independent, check_own
+from ..models.naive_bayes import Rows
+from ..models.one_dependence import OneDependence
+from ..numerics.arrays import Float, Int, Scalar, Table
+from ..numerics.progress import tracked
+from ..numerics.special import log_normalize
+from ..numerics.supports import check_level, is_single, shortened
+from ..numerics.weights import RowWeights, Terms, row_weights
+from ..posterior.folds import FittedRows, Fold, folds
+from ..posterior.held_out import column_of
+from ..posterior.loo import group_places
 from ..sums.rows import rows_at
-from ._suited import check_independent, check_own
 
 
 def importance(
@@ -57,7 +57,7 @@ def importance(
         probabilities, by the map as it is. A `DiscriminativeNB` answers by its own method `importance`
     X, y, sample_weight : rows, labels and weights, as in the method `loo`. Weights of an integer type count rows: one
         unit of a row leaves, and its term counts w times. Weights of a float type are importance: the row leaves whole
-    groups : (n,) labels of groups of rows that are left out together, such as `inference.loo.copies(X, y)`
+    groups : (n,) labels of groups of rows that are left out together, such as `posterior.loo.copies(X, y)`
     held_out : True if the rows were not fitted. Nothing is then left out
     level : level of the intervals, mean ± z standard errors over the rows, or over the groups
 
@@ -190,9 +190,9 @@ def _block_columns_of_features(nb: Any) -> list[list[tuple[str, int]]]:
 class _ScoreSums:
     """Sums over independent terms, of which the mean scores and their standard errors are made.
 
-    A term has the weight v, the weighted score s, and occurs q times, as in `core.weights.Terms`. There are two scores
-    of each feature: its information, and the gain of the model from it. Squares are summed about a centre m₀ near the
-    mean, since a difference of large sums has lost digits.
+    A term has the weight v, the weighted score s, and occurs q times, as in `numerics.weights.Terms`. There are two
+    scores of each feature: its information, and the gain of the model from it. Squares are summed about a centre m₀
+    near the mean, since a difference of large sums has lost digits.
 
     Fields
     ------

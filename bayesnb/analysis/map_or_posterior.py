@@ -27,16 +27,16 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
-from ..core.arrays import Float, Int, Scalar
-from ..core.progress import progress
-from ..core.special import log_normalize
-from ..core.supports import check_least, check_level
-from ..inference.given_draws import log_joint_chunks, parameters_of
-from ..inference.intervals import fix_seed, log_probability_draws
-from ..inference.posterior import dense
-from ..inference.report import MAP, MEAN, NUTS, PREDICTIVE
-from ..naive_bayes import NaiveBayes, Rows
-from ._suited import check_independent
+from ..check.report import MAP, MEAN, NUTS, PREDICTIVE
+from ..estimators._suited import check_independent
+from ..models.naive_bayes import NaiveBayes, Rows
+from ..numerics.arrays import Float, Int, Scalar
+from ..numerics.progress import progress
+from ..numerics.special import log_normalize
+from ..numerics.supports import check_least, check_level
+from ..posterior.given_draws import log_joint_chunks, parameters_of
+from ..posterior.intervals import fix_seed, log_probability_draws
+from ..posterior.sampling import dense
 
 _MOST_CELLS = 20_000  # of the training rows that NUTS runs on; beyond, it runs on their sums, the same density of θ
 

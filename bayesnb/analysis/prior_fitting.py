@@ -26,14 +26,14 @@ from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ..base import as_jax
-from ..core.progress import progress
-from ..core.special import namespace
-from ..core.supports import AMOUNT, Field
 from ..estimators._input import BLOCK
+from ..estimators._suited import check_independent
 from ..estimators.gaussian import column_scale
-from ..statistics import Moments, Totals
-from ._suited import check_independent
+from ..families.base import as_jax
+from ..numerics.progress import progress
+from ..numerics.special import namespace
+from ..numerics.supports import AMOUNT, Field
+from ..sums.statistics import Moments, Totals
 
 _LIMITS = np.log([1e-4, 1e4])  # of the coordinates
 _AT_BOUND = 1e-3  # distance of a coordinate from a bound that counts as at it

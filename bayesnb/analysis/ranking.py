@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..core.arrays import Scalar
-from ..core.random import generator
-from ..core.supports import check_least, check_level
+from ..numerics.arrays import Scalar
+from ..numerics.random import generator
+from ..numerics.supports import check_least, check_level
 from .importance import fitted_copy
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from ..core.arrays import PerRow
+from ..numerics.arrays import PerRow
 
 
 class ScoreSplit(NamedTuple):

@@ -34,17 +34,17 @@ from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from ..core.arrays import Bool, Float, Int, PerRow, Table
-from ..core.progress import tracked
-from ..core.random import generator
-from ..core.special import log_normalize, most_probable
-from ..core.supports import check_choice, check_least, checked_numbers
-from ..core.weights import RowWeights, row_weights
 from ..estimators import CategoricalNB
 from ..estimators._input import Columns, align, checked_rows, naming, refuse_no_weight
+from ..estimators._suited import split_labels
+from ..numerics.arrays import Bool, Float, Int, PerRow, Table
+from ..numerics.progress import tracked
+from ..numerics.random import generator
+from ..numerics.special import log_normalize, most_probable
+from ..numerics.supports import check_choice, check_least, checked_numbers
+from ..numerics.weights import RowWeights, row_weights
+from ..posterior.predicted import ProbaOfLog
 from ..tables.names import listed
-from ._predicted import ProbaOfLog
-from ._suited import split_labels
 
 Codes: TypeAlias = Int[np.ndarray, "d n"]  # category of each cell, by predictor; M_j is a missing cell
 _SIMULATED = 1000  # rows of the simulated B(J)

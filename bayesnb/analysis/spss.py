@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from sklearn.utils import Tags, _safe_indexing
 
-from ..core.arrays import Bool
+from ..numerics.arrays import Bool
 from .binning import EqualWidthBinner
 from .selection import ForwardSelection
 

@@ -10,13 +10,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from ..analysis._predicted import QUANTILES, OfLogProba, central_interval
-from ..analysis._wrapper import OfEstimator
-from ..core.arrays import Float, Scalar, Table, is_sparse
-from ..core.random import generator
-from ..core.special import log_normalize
-from ..core.supports import check_level
+from ..estimators._wrapper import OfEstimator
 from ..io import Saved
+from ..numerics.arrays import Float, Scalar, Table, is_sparse
+from ..numerics.random import generator
+from ..numerics.special import log_normalize
+from ..numerics.supports import check_level
+from ..posterior.predicted import QUANTILES, OfLogProba, central_interval
 from .map import MODELS, CalibrationMap
 
 _LEAST_PROBA = 1e-9  # of the model's probabilities

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.posterior_check import LaplaceAndTwin, compare_with_numpyro
-from ..core.random import generator
-from ..inference.report import CheckRow
+from ..check.laplace import LaplaceAndTwin, compare_with_numpyro
+from ..check.report import CheckRow
+from ..numerics.random import generator
 from .fitting import fit_maps
 from .map import Labelled, most_probable, numpyro_model
 from .modes import laplace_about

@@ -4,7 +4,7 @@ The evidence of a model and its draws are those of `weighting`, of few parameter
 see `modes`: draws are shared among the modes in proportion to their evidence.
 
 Classes are numbered by their weight and their log probabilities while the maps are fitted, so relabelled classes get
-the same draws: see `core.orders.class_order`.
+the same draws: see `numerics.orders.class_order`.
 """
 
 from collections.abc import Iterable
@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from ..core.arrays import Float, Int, PerRow, Table
-from ..core.orders import class_order
+from ..numerics.arrays import Float, Int, PerRow, Table
+from ..numerics.orders import class_order
 from ..sums.rows import single_threaded_products
 from .map import LOGIT_EPS_MEAN, PROB_UNCHANGED, WIDTHS, CalibrationMap, Labelled
 from .modes import Laplace, LaplaceMixture, heavy_modes, posterior_modes, shared_draws

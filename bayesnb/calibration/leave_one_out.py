@@ -18,13 +18,13 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..analysis._predicted import Known
-from ..analysis._suited import check_own
-from ..core.arrays import Float, Int, PerRow, Table, is_sparse
-from ..core.special import log_normalize
-from ..core.weights import RowWeights, row_weights
-from ..inference.loo import LooResult, copies, group_places, leave_out
-from ..naive_bayes import Rows
+from ..estimators._suited import check_own
+from ..models.naive_bayes import Rows
+from ..numerics.arrays import Float, Int, PerRow, Table, is_sparse
+from ..numerics.special import log_normalize
+from ..numerics.weights import RowWeights, row_weights
+from ..posterior.loo import LooResult, copies, group_places, leave_out
+from ..posterior.predicted import Known
 from ..sums.rows import rows_at
 from .base import AbstractCalibrated, floored
 from .fitting import fit_maps, times_that_rows_repeat
@@ -32,7 +32,7 @@ from .map import CalibrationMap, Labelled, class_frequencies, most_probable, num
 from .without_rows import LeavingRows, average_without_rows
 
 if TYPE_CHECKING:
-    from ..inference.report import CheckReport
+    from ..check.report import CheckReport
 
 _MAX_ROWS = 2_500  # of a leave-one-out table that a map is learnt from
 _SAME_BY_CHANCE = 0.01  # expected number of rows like this one, below which a second one is a copy
@@ -248,7 +248,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         ValueError
             if weights are importance, which NumPyro's model of the rows does not have
         """
-        from ..analysis.posterior_check import check
+        from ..check.laplace import check
         from .checking import map_rows
 
         return check(self, "estimator_", "calibrated", X, y, sample_weight, seed, map_rows)

@@ -36,8 +36,8 @@ import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils import gen_batches
 
-from ..core.arrays import Bool, Float, Int, PerRow, Table
-from ..core.pytrees import record
+from ..numerics.arrays import Bool, Float, Int, PerRow, Table
+from ..numerics.pytrees import record
 
 WIDTHS = ((0.0, 0.0, 0.3), (0.3, 0.1, 0.3), (1.0, 0.3, 1.0))  # t_o, t_x, t_b
 MODELS = ("unchanged", "power and shifts", "matrix, narrow prior", "matrix, wide prior")

@@ -29,7 +29,7 @@ import numpy as np
 from scipy import linalg
 from scipy.special import logsumexp, softmax
 
-from ..core.arrays import Float, Int
+from ..numerics.arrays import Float, Int
 from .map import CalibrationMap, Derivatives, Labelled
 from .search import End, ends_of_descents
 

@@ -9,11 +9,11 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..analysis._predicted import IntervalDraws
-from ..core.arrays import Scalar
-from ..core.weights import row_weights
 from ..estimators._input import checked_labels
-from ..inference.loo import group_places
+from ..numerics.arrays import Scalar
+from ..numerics.weights import row_weights
+from ..posterior.loo import group_places
+from ..posterior.predicted import IntervalDraws
 from .base import (
     QUANTILES,
     AbstractCalibrated,

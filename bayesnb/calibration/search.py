@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import optimize
 
-from ..core.arrays import Float
+from ..numerics.arrays import Float
 from .map import CalibrationMap, Labelled
 
 _UPWARDS = (-8.0, -4.0, -2.0, -1.0, 0.0, 1.0)  # values of logit ε

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import gammaln, logsumexp, softmax
 
-from ..core.arrays import Float, Int
+from ..numerics.arrays import Float, Int
 from .map import CalibrationMap, Labelled
 from .modes import Laplace
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Float, Int, PerRow, Table
+from ..numerics.arrays import Float, Int, PerRow, Table
 from .base import DrawnMap, average, drawn_maps, floored
 from .map import CalibrationMap
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.posterior_check import EXACT, WEIGHTS_SAY, LaplaceAndTwin, compare_with_numpyro
-from ..core.random import generator
-from ..inference.report import CheckRow
-from ..statistics import one_hot
+from ..check.laplace import EXACT, WEIGHTS_SAY, LaplaceAndTwin, compare_with_numpyro
+from ..check.report import CheckRow
+from ..numerics.random import generator
 from ..sums.rows import rows_at
+from ..sums.statistics import one_hot
 from .posterior_draws import draw
 from .softmax_regression import (
     Regression,

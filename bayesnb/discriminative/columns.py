@@ -9,8 +9,8 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
 from ..analysis.binning import binned
-from ..core.arrays import Float, Int, Table, is_sparse
-from ..core.pytrees import record
+from ..numerics.arrays import Float, Int, Table, is_sparse
+from ..numerics.pytrees import record
 from .softmax_regression import contrasts
 
 _MAX_PARAMETERS = 1500  # of the linear term where rows are many

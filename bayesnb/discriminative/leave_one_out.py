@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from ..core.arrays import Float, Int, Table
+from ..numerics.arrays import Float, Int, Table
 from ..sums.rows import batches
 from .softmax_regression import AbstractPrecision, Regression, WeightsMode, label_curvature, precision_at, residuals
 

@@ -35,19 +35,19 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..analysis._predicted import Known, OfLogProba
 from ..analysis.importance import importance
-from ..core.arrays import Float, Int, Scalar, is_sparse
-from ..core.orders import class_order
-from ..core.random import generator
-from ..core.special import log_normalize
-from ..core.supports import check_choice, check_least
-from ..core.weights import row_weights
+from ..check.report import CheckReport
 from ..estimators import CategoricalNB, MixedNB, MultinomialNB, OneDependenceNB
-from ..inference.explanation import odds_against
-from ..inference.loo import LooResult, leave_out
-from ..inference.report import CheckReport
 from ..io import Saved
+from ..numerics.arrays import Float, Int, Scalar, is_sparse
+from ..numerics.orders import class_order
+from ..numerics.random import generator
+from ..numerics.special import log_normalize
+from ..numerics.supports import check_choice, check_least
+from ..numerics.weights import row_weights
+from ..posterior.explanation import odds_against
+from ..posterior.loo import LooResult, leave_out
+from ..posterior.predicted import Known, OfLogProba
 from ..sums.rows import batches
 from .columns import ColumnLayout
 from .leave_one_out import loo_log_proba
@@ -828,7 +828,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             if weights are importance, which NumPyro's model of the rows does not have
         """
         # Imported here, as only a check needs NumPyro.
-        from ..analysis.posterior_check import check
+        from ..check.laplace import check
         from .checking import weight_rows
 
         return check(self, "reader_", "discriminative", X, y, sample_weight, seed, weight_rows, most=_CHECKED)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Float
+from ..numerics.arrays import Float
 from .softmax_regression import (
     AbstractPrecision,
     Regression,

@@ -33,8 +33,8 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import softmax
 
-from ..core.arrays import Float
-from ..core.progress import progress
+from ..numerics.arrays import Float
+from ..numerics.progress import progress
 from ..sums.rows import batches
 from .leave_one_out import loo_log_proba
 from .softmax_regression import (

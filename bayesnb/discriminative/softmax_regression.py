@@ -35,9 +35,9 @@ import numpy as np
 from scipy import linalg
 from scipy.special import gammaln
 
-from ..core.arrays import Float, Int, Table
-from ..core.pytrees import record
-from ..core.special import log_normalize
+from ..numerics.arrays import Float, Int, Table
+from ..numerics.pytrees import record
+from ..numerics.special import log_normalize
 from ..sums.rows import batches
 
 MIDDLE, SPREAD = np.log([0.03, 0.2]), np.array([1.0, 2.0])  # of log s and log ρ

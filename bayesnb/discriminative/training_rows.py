@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..calibration.leave_one_out import has_fractions
-from ..core.arrays import Float, Int, is_sparse
-from ..core.weights import RowWeights
-from ..inference.loo import copies, group_places
+from ..numerics.arrays import Float, Int, is_sparse
+from ..numerics.weights import RowWeights
+from ..posterior.loo import copies, group_places
 
 _MIN_SAMPLE = 50_000  # rows that the weights of columns are fitted to, if there are more
 _ROWS_PER_PARAMETER = 1000  # or so many: P parameters cost P/2I nats of log loss a row, I being the undecided rows

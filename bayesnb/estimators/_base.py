@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from ..core.arrays import Scalar, is_sparse
-from ..core.pytrees import map_leaves
-from ..core.random import categorical, generator
-from ..core.special import log_normalize, most_probable
-from ..core.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level, is_single
-from ..naive_bayes import CLASS, Parameters, Rows, by_rows
+from ..models.naive_bayes import CLASS, Parameters, Rows, by_rows
+from ..numerics.arrays import Scalar, is_sparse
+from ..numerics.pytrees import map_leaves
+from ..numerics.random import categorical, generator
+from ..numerics.special import log_normalize, most_probable
+from ..numerics.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level, is_single
 from ..tables.names import listed
 from ._fitted import ESTIMATES, AbstractFitted, State
 from ._input import BLOCK, as_table, checked_labels, classes_of, cut_rows, places_of
@@ -23,10 +23,10 @@ from ._input import BLOCK, as_table, checked_labels, classes_of, cut_rows, place
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..inference.explanation import Contributions
-    from ..inference.intervals import Uncertainty
-    from ..inference.loo import LooResult
-    from ..inference.report import CheckReport
+    from ..check.report import CheckReport
+    from ..posterior.explanation import Contributions
+    from ..posterior.intervals import Uncertainty
+    from ..posterior.loo import LooResult
     from ._prior_summary import PriorSummary
 
 Seed = int | np.random.Generator | None
@@ -97,7 +97,7 @@ class AbstractNB(AbstractFitted):
         # the mean over the draws of p(x_i, y = c | θ_s), normalised over c. A *state* is all that the estimator has
         # learnt: labels, columns, statistics, prior and posterior. `rows` are checked; a block is the columns that
         # share one conjugate prior, and `_float_rows_by_block` gives an array (n, d_block) for each, by its name
-        from ..inference.given_draws import ENOUGH_DRAWS, joint_average
+        from ..posterior.given_draws import ENOUGH_DRAWS, joint_average
 
         state = self._fitted()
         rows, _, _ = self._validate(X, state)
@@ -367,14 +367,14 @@ class AbstractNB(AbstractFitted):
         n_draws, seed : number and seed of exact draws from the closed form
         draws : draws of θ from another sampler in their place, as in `predict_proba`; chains follow each other
         """
-        from ..inference.intervals import fix_seed, log_probability_draws
+        from ..posterior.intervals import fix_seed, log_probability_draws
 
         check_least(1, n_draws=n_draws)
         state = self._fitted()
         valid_rows, _, _ = self._validate(X, state)
         rows = self._float_rows_by_block(state, valid_rows)
         if draws is not None:
-            from ..inference.given_draws import proba_at_draws
+            from ..posterior.given_draws import proba_at_draws
 
             return proba_at_draws(state.posterior, rows, draws)
 
@@ -432,7 +432,7 @@ class AbstractNB(AbstractFitted):
         On average 49 to 51, 90 and 98.6 to 99 % of the posterior is inside. For a single class of a single row it is 44
         to 55, 87 to 93 and 97.5 to 99.6 %. With "analytic" the last interval may hold as little as 95 %.
         """
-        from ..inference.intervals import fix_seed, intervals
+        from ..posterior.intervals import fix_seed, intervals
 
         state = self._fitted()
         fixed_seed = fix_seed(seed)
@@ -455,7 +455,7 @@ class AbstractNB(AbstractFitted):
         All three describe the posterior and do not depend on `estimate`. The parameters are those of
         `predict_interval`.
         """
-        from ..inference.intervals import Uncertainty, fix_seed, uncertainty
+        from ..posterior.intervals import Uncertainty, fix_seed, uncertainty
 
         state = self._fitted()
         fixed_seed = fix_seed(seed)
@@ -550,7 +550,7 @@ class AbstractNB(AbstractFitted):
         ----------
         against : label of that class; None is the geometric mean of all other classes, and its position is None
         settings : `n`, `level`, `n_draws` and `seed` of `explain`; those that are not given have the defaults of
-            `inference.explanation.contributions`, which gets them as they are
+            `posterior.explanation.contributions`, which gets them as they are
 
         Returns
         -------
@@ -558,7 +558,7 @@ class AbstractNB(AbstractFitted):
             interval for each class
         position : of the class `against`, or None
         """
-        from ..inference.explanation import contributions, odds_against
+        from ..posterior.explanation import contributions, odds_against
 
         state = self._fitted()  # all that was learnt: labels, columns, statistics, prior and posterior
         labels = state.classes
@@ -600,7 +600,7 @@ class AbstractNB(AbstractFitted):
         """
         import pandas as pd
 
-        from ..inference.explanation import OTHERS
+        from ..posterior.explanation import OTHERS
 
         state = self._fitted()
         # `feature` is the number of a column, or PRIOR = −1 or OTHERS = −2, which as indices count from the end: they
@@ -669,7 +669,7 @@ class AbstractNB(AbstractFitted):
         >>> nb.tables()[0].round(2).to_string(index=False).split()[5:]
         ['a', 'P(1)', '0.60', '0.25', '0.90', 'b', 'P(1)', '0.33', '0.03', '0.78']
         """
-        from ..inference.tables import tables
+        from ..posterior.tables import tables
 
         columns = self._fitted().columns
         check_level(level)
@@ -828,7 +828,7 @@ class AbstractNB(AbstractFitted):
         >>> numpyro.infer.Predictive(BernoulliNB().numpyro_model, num_samples=3)(jax.random.key(0), **before)["x"].shape
         (3, 7, 4)
         """
-        from ..inference.twin_rows import rows_that_stand_for
+        from ..posterior.twin_rows import rows_that_stand_for
 
         # the prior: with `classes` or `n_features` there is no fit, and it has to follow from the settings alone
         if classes is not None or n_features is not None:
@@ -850,7 +850,7 @@ class AbstractNB(AbstractFitted):
 
     def _numpyro_rows(self, state: State, X: Any) -> Rows:
         """Rows by block for the NumPyro model; without checks if JAX traces them, because they have no values then."""
-        from ..inference.twin_rows import is_traced
+        from ..posterior.twin_rows import is_traced
 
         if is_traced(X):
             return self._traced_rows_by_block(state, X)
@@ -871,7 +871,7 @@ class AbstractNB(AbstractFitted):
         state : with the classes
         y : (n,) labels, or class indices as above
         """
-        from ..inference.twin_rows import is_traced
+        from ..posterior.twin_rows import is_traced
 
         if not is_traced(y):
             return places_of(checked_labels(y), state.classes)
@@ -973,7 +973,7 @@ class AbstractNB(AbstractFitted):
         >>> data["posterior_predictive"]["p"].dims
         ('chain', 'draw', 'row', 'class')
         """
-        from ..inference.posterior import sample_posterior
+        from ..posterior.sampling import sample_posterior
 
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         return sample_posterior(nb, draws, seed, method, X=X, y=y, chains=chains, warmup=warmup, sites=sites)
@@ -997,7 +997,7 @@ class AbstractNB(AbstractFitted):
             if there are fewer than two rows, if a setting is out of range, or if the model has no free parameter. Also
             if weights are importance, which NumPyro's model does not have
         """
-        from ..inference.check import check
+        from ..check.check import check
 
         return check(self, X, y, sample_weight, seed=seed, **settings)
 
@@ -1021,7 +1021,7 @@ class AbstractNB(AbstractFitted):
         ValueError
             if some of the rows cannot have been fitted, or if `prior` or `groups` is not one of the above
         """
-        from ..inference.loo import loo
+        from ..posterior.loo import loo
 
         return loo(copy.copy(self), X, y, sample_weight, prior=prior, groups=groups)
 

@@ -15,10 +15,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from ..base import AbstractConjugate
-from ..core.arrays import is_sparse
-from ..core.pytrees import record, register_pytrees
-from ..core.supports import (
+from ..families.base import AbstractConjugate
+from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
+from ..io import Saved
+from ..models.naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
+from ..numerics.arrays import is_sparse
+from ..numerics.pytrees import record, register_pytrees
+from ..numerics.supports import (
     COMPOSITE,
     COUNT,
     GIVEN_TOTALS,
@@ -30,12 +33,9 @@ from ..core.supports import (
     improper,
     shortened,
 )
-from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
-from ..inference.remaining import Remaining, without
-from ..io import Saved
-from ..naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
-from ..statistics import one_hot, with_error
+from ..posterior.remaining import Remaining, without
 from ..sums.rows import csr_slice
+from ..sums.statistics import one_hot, with_error
 from ._forgetting import check_digits
 from ._input import (
     BLOCK,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..inference.remaining import find_doubt
+from ..posterior.remaining import find_doubt
 from ._input import BLOCK
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ from sklearn.utils.validation import (
     check_consistent_length,
 )
 
-from ..core import distributions
-from ..core.arrays import Scalar, is_sparse
-from ..core.pytrees import record
-from ..core.supports import Cells, shortened
+from ..numerics import distributions
+from ..numerics.arrays import Scalar, is_sparse
+from ..numerics.pytrees import record
+from ..numerics.supports import Cells, shortened
 from ..sums.rows import csr_slice, parallel_map, row_slices
 from ..tables.names import COUNT_WORDS
 

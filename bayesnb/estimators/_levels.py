@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from ..naive_bayes import Rows
+from ..models.naive_bayes import Rows
 from ._base import AbstractNB
 from ._fitted import State
 

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base import to_sites
-from ..core.wishart import InverseWishartMarginal
+from ..families.base import to_sites
 from ..families.classes import DirichletClasses
-from ..naive_bayes import CLASS
+from ..models.naive_bayes import CLASS
+from ..numerics.wishart import InverseWishartMarginal
 
 _TINY = 1e-300  # below, a number is zero whose logarithm was held finite
 _MAX_LISTED = 8  # columns with one prior, and numbers of a field

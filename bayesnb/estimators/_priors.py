@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base import AbstractConjugate
-from ..core.distributions import is_distribution
-from ..core.supports import checked_prior, shortened
+from ..families.base import AbstractConjugate
+from ..numerics.distributions import is_distribution
+from ..numerics.supports import checked_prior, shortened
 from ._input import align
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import Tags
 
-from ..core.supports import as_numbers, shortened
 from ..families.bernoulli import BetaBernoulli
-from ..naive_bayes import Rows
+from ..models.naive_bayes import Rows
+from ..numerics.supports import as_numbers, shortened
 from ..sums.rows import binarize
 from ._base import AbstractNB
 from ._fitted import State

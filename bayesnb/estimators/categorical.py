@@ -7,8 +7,8 @@ import numpy as np
 from scipy import sparse
 
 from ..families.categorical import DirichletCategorical
-from ..naive_bayes import Rows
-from ..statistics import Counts
+from ..models.naive_bayes import Rows
+from ..sums.statistics import Counts
 from ._fitted import State
 from ._levels import AbstractLevels, are_codes, counted_levels, places_among, sizes_of
 

@@ -5,14 +5,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.special import log_normalize
 from ..families.classes import AbstractClasses, FixedClasses
 from ..families.complement import DirichletComplement
 from ..families.exponential import GammaExponential
 from ..families.geometric import BetaGeometric
 from ..families.multinomial import DirichletMultinomial
 from ..families.poisson import GammaPoisson
-from ..naive_bayes import Parameters
+from ..models.naive_bayes import Parameters
+from ..numerics.special import log_normalize
 from ._base import AbstractNB
 from ._fitted import State
 from ._input import BLOCK, boolean

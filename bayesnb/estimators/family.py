@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Tags
 
-from ..base import AbstractConjugate
-from ..core.supports import checked_prior, shortened
+from ..families.base import AbstractConjugate
+from ..numerics.supports import checked_prior, shortened
 from ._base import AbstractNB
 from ._fitted import State
 from ._input import BLOCK

@@ -6,12 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.supports import AMOUNT, check_choice
 from ..families.gaussian import NormalInverseGamma
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.pooled_gaussian import PooledNormalInverseGamma
-from ..naive_bayes import Parameters
-from ..statistics import Moments
+from ..models.naive_bayes import Parameters
+from ..numerics.supports import AMOUNT, check_choice
+from ..sums.statistics import Moments
 from ._base import AbstractNB
 from ._fitted import State
 from ._input import BLOCK

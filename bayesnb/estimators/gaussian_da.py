@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.supports import check_choice
 from ..families.full_gaussian import NormalInverseWishart
 from ..families.known_gaussian import KnownVarianceNormal
 from ..families.tied_gaussian import TiedNormalInverseWishart
-from ..naive_bayes import Parameters
+from ..models.naive_bayes import Parameters
+from ..numerics.supports import check_choice
 from ._base import AbstractNB
 from ._fitted import State
 from ._input import BLOCK, Unavailable

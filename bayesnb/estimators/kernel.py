@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.supports import LENGTH, check_choice
 from ..families.kernel_density import KernelDensity
-from ..statistics import Sample
+from ..numerics.supports import LENGTH, check_choice
 from ..sums.rule_of_thumb import RuleOfThumb
+from ..sums.statistics import Sample
 from ._base import AbstractNB
 from ._fitted import State
 from ._input import BLOCK

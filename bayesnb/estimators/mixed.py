@@ -11,9 +11,9 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.utils import Tags, _safe_indexing
 
-from ..core.pytrees import record
 from ..families.one_class import OneClass
-from ..naive_bayes import CLASS, Parameters, Rows, Statistics
+from ..models.naive_bayes import CLASS, Parameters, Rows, Statistics
+from ..numerics.pytrees import record
 from ..tables.names import listed
 from ._automatic import as_described, automatic_contract, automatic_parts, positions
 from ._base import AbstractNB

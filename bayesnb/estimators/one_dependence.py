@@ -7,19 +7,19 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
-from ..core.arrays import Scalar
-from ..core.supports import checked_numbers
 from ..families.categorical import DirichletCategorical
-from ..naive_bayes import NaiveBayes, Rows, Statistics
-from ..one_dependence import BLOCK, OneDependence, diagonal
-from ..statistics import Counts
+from ..models.naive_bayes import NaiveBayes, Rows, Statistics
+from ..models.one_dependence import BLOCK, OneDependence, diagonal
+from ..numerics.arrays import Scalar
+from ..numerics.supports import checked_numbers
+from ..sums.statistics import Counts
 from ._fitted import State
 from ._input import Unavailable
 from ._levels import AbstractLevels, counted_levels, places_among, sizes_of
 from .categorical import CategoricalNB
 
 if TYPE_CHECKING:
-    from ..inference.report import CheckReport
+    from ..check.report import CheckReport
 
 _MAX_BYTES = 1 << 30  # of the table of counts: batches hold nearly four of that size, prediction up to five more
 
@@ -410,7 +410,7 @@ class OneDependenceNB(AbstractLevels):
         sample_weight : (n,) weights of an integer type, which count rows
         parent : name or number of the parent's column; rows where it is missing are left out
         """
-        from ..inference.held_out import counted_rows
+        from ..posterior.held_out import counted_rows
 
         # the rows of weight 2 become two rows each, because NumPyro's model knows no weights
         X, y = counted_rows(X, np.asarray(y), sample_weight)

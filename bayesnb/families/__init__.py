@@ -26,7 +26,7 @@ from typing import Any
 
 import lazy_loader
 
-from ..core.pytrees import register_pytrees
+from ..numerics.pytrees import register_pytrees
 
 _lookup, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

@@ -9,8 +9,8 @@ This is the conjugate pair of Gelman et al. (2013), Bayesian Data Analysis, 3rd 
 from dataclasses import dataclass
 from typing import Any, Self
 
-from ..core.pytrees import pytree
-from ..core.supports import COUNT, Cells, Field, declare
+from ..numerics.pytrees import pytree
+from ..numerics.supports import COUNT, Cells, Field, declare
 from ..sums.rows import by_class, small_rest, subtract_weight
 from ._page import (
     Array,

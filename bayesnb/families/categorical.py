@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import Array, Data, Float, Tables, Theta, Weights
+from ..numerics.arrays import Array, Data, Float, Tables, Theta, Weights
 from ..sums.rows import levels_by_class, remove_row
 from ..sums.tables import look_up
 from ._page import COUNT, Cells, CellStatistics, Conjugate, Counts, Field, declare, log_rising, namespace, pytree

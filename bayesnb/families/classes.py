@@ -11,11 +11,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from ..conjugate import FromPrior
-from ..core.arrays import Weights, is_sparse
-from ..core.special import digamma, log_floor, log_rising, namespace, tetragamma, trigamma
+from ..numerics.arrays import Weights, is_sparse
+from ..numerics.special import digamma, log_floor, log_rising, namespace, tetragamma, trigamma
 from ..sums.rows import remove_row, row_totals
 from ._page import COUNT, SIMPLEX, Array, Field, Float, Key, Table, Theta, Value, declare, pytree
+from .conjugate import FromPrior
 
 
 class AbstractClasses(abc.ABC):

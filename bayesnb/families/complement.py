@@ -29,9 +29,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.pytrees import map_leaves, pytree
-from ..core.supports import COMPOSITE, COUNT, Cells, Field, declare
-from ..statistics import Counts
+from ..numerics.pytrees import map_leaves, pytree
+from ..numerics.supports import COMPOSITE, COUNT, Cells, Field, declare
+from ..sums.statistics import Counts
 from ._page import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, as_jax, is_sparse, namespace
 from .multinomial import AbstractEvents
 

@@ -10,7 +10,7 @@ not make a long wait impossible. Gelman et al. (2013), Bayesian Data Analysis, 3
 from dataclasses import dataclass
 from typing import Any
 
-from ..statistics import Totals
+from ..sums.statistics import Totals
 from ._page import AMOUNT, COUNT, Array, Cells, Conjugate, Field, Float, declare, log1p, log_rising, namespace, pytree
 
 

@@ -11,11 +11,11 @@ of the Gaussian distribution, §9; Gelman et al. (2013), Bayesian Data Analysis,
 
 from dataclasses import dataclass
 
-from ..core.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
-from ..core.wishart import log_det, squares
-from ..normals import AbstractNormalRows
+from ..numerics.supports import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare
+from ..numerics.wishart import log_det, squares
 from ..sums.rows import floor_at_rounding
 from ._page import Array, Float, Real, Table, Theta, Weights, is_sparse, namespace, pytree
+from .normals import AbstractNormalRows
 
 
 @pytree

@@ -14,12 +14,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..conjugate import Conjugate
-from ..core.arrays import Array, Data, Float, Sparse, Table, Tables, Theta, is_sparse
-from ..core.special import LOG_2PI, gammaln, log1p, log_rising, namespace, polygamma
-from ..normals import cumulant_of_cells, student_marginals
+from ..numerics.arrays import Array, Data, Float, Sparse, Table, Tables, Theta, is_sparse
+from ..numerics.special import LOG_2PI, gammaln, log1p, log_rising, namespace, polygamma
 from ..sums.tables import log_normal_sum, sum_of_logs, sum_of_own
 from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, pytree
+from .conjugate import Conjugate
+from .normals import cumulant_of_cells, student_marginals
 
 
 def growth(s: Any, m: Array, kappa: Array) -> Any:

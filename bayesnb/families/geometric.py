@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from ..conjugate import Conjugate
 from ._page import COUNT, Array, Cells, Field, Float, Totals, declare, log_probabilities, log_rising, namespace, pytree
+from .conjugate import Conjugate
 
 
 @pytree

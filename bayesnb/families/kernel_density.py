@@ -43,13 +43,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..base import AbstractConjugate
-from ..core.arrays import Array, Float, Int, Real, Table, Tables, Theta, Weights, is_sparse
-from ..core.pytrees import leaves, map_leaves, pytree
-from ..core.random import Key, uniform
-from ..core.special import LOG_2PI, is_traced, logsumexp, namespace, ndtr
-from ..core.supports import CELLS, REAL, Field, declare
-from ..statistics import Sample, one_hot
+from ..numerics.arrays import Array, Float, Int, Real, Table, Tables, Theta, Weights, is_sparse
+from ..numerics.pytrees import leaves, map_leaves, pytree
+from ..numerics.random import Key, uniform
+from ..numerics.special import LOG_2PI, is_traced, logsumexp, namespace, ndtr
+from ..numerics.supports import CELLS, REAL, Field, declare
 from ..sums.bandwidth import (
     WIDE_NODES,
     BandwidthPosterior,
@@ -62,6 +60,8 @@ from ..sums.bandwidth import (
 from ..sums.kernels import Cells, by_piece, log_density
 from ..sums.rows import rounding
 from ..sums.rule_of_thumb import BandwidthPriors, RuleOfThumb
+from ..sums.statistics import Sample, one_hot
+from .base import AbstractConjugate
 
 _NODES = 65  # even nodes of a posterior, for distribution functions and peaks
 _SEARCH = 17  # nodes of each search for a peak

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..normals import linear_of_normals
 from ._page import AMOUNT, COUNT, LOG_2PI, REAL, Array, Cells, Field, Float, Theta, declare, log1p, namespace, pytree
 from .gaussian import NormalCells, growth
+from .normals import linear_of_normals
 
 
 @pytree

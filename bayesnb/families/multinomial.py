@@ -16,9 +16,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
-from ..core.special import polygamma
-from ..core.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
+from ..numerics.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
+from ..numerics.special import polygamma
+from ..numerics.supports import COUNT, GIVEN_TOTALS, Cells, Field, declare
 from ..sums.rows import by_class, map_cells, matmul, row_totals
 from ..sums.tables import log_coefficient, log_polya
 from ._page import CellStatistics, Conjugate, Counts, as_jax, log_dirichlet, log_rising, n_rows, pytree

@@ -13,7 +13,7 @@ Distributions, 3rd ed., ch. 6.
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.densities import log_probabilities
+from ..numerics.densities import log_probabilities
 from ._page import COUNT, Array, Cells, Conjugate, Field, Float, Totals, declare, gammaln, log_floor, log_rising, pytree
 
 

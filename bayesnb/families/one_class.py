@@ -13,8 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..core.special import namespace
-from ..statistics import Stats
+from ..numerics.special import namespace
+from ..sums.statistics import Stats
 from ._page import (
     AbstractConjugate,
     Array,

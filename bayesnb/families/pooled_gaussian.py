@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ..conjugate import CellStatistics, FromPrior
-from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
-from ..core.densities import PRIORS
-from ..core.quadratics import PooledQuadratic
-from ..core.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
-from ..normals import AbstractNormals, by_slices, cumulant_of_cells, linear_of_normals, student_marginals
+from ..numerics.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Theta, Weights, is_sparse
+from ..numerics.densities import PRIORS
+from ..numerics.quadratics import PooledQuadratic
+from ..numerics.special import LOG_2PI, gammaln, log_rising, namespace, polygamma
 from ..sums.rows import floor_at_rounding, shared_weight
 from ..sums.tables import log_normal_sum, sum_of_logs
 from ._page import AMOUNT, COUNT, REAL, Cells, Field, Moments, declare, n_rows, observed, pytree
+from .conjugate import CellStatistics, FromPrior
+from .normals import AbstractNormals, by_slices, cumulant_of_cells, linear_of_normals, student_marginals
 
 _ROUNDING = 1e-9  # of a field of the scale: a row that takes more than all but this was never fitted
 

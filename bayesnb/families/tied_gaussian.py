@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Int, Real, Table, Theta, Weights
-from ..core.quadratics import TiedQuadratic
-from ..core.wishart import whitened
-from ..normals import AbstractNormalRows, by_slices
+from ..numerics.arrays import Array, Float, Int, Real, Table, Theta, Weights
+from ..numerics.quadratics import TiedQuadratic
+from ..numerics.wishart import whitened
 from ..sums.rows import floor_at_rounding, shared_weight
 from ._page import COUNT, DEGREES, POSITIVE_DEFINITE, REAL, Field, declare, namespace, pytree
+from .normals import AbstractNormalRows, by_slices
 
 
 @pytree

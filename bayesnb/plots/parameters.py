@@ -9,14 +9,14 @@ import pandas as pd
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
-from ..analysis._suited import check_own
 from ..analysis.importance import fitted_copy
-from ..base import to_sites
-from ..core.supports import checked_numbers
-from ..inference.given_draws import by_site
-from ..inference.held_out import column_of
-from ..inference.tables import Parameter, parameters_of
-from ..naive_bayes import CLASS
+from ..estimators._suited import check_own
+from ..families.base import to_sites
+from ..models.naive_bayes import CLASS
+from ..numerics.supports import checked_numbers
+from ..posterior.given_draws import by_site
+from ..posterior.held_out import column_of
+from ..posterior.tables import Parameter, parameters_of
 from ._common import (
     Drawn,
     colour,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..analysis._suited import check_independent
 from ..analysis.importance import fitted_copy
-from ..core.arrays import Float, Scalar
-from ..core.supports import check_level
-from ..inference.intervals import means_and_intervals
+from ..estimators._suited import check_independent
+from ..numerics.arrays import Float, Scalar
+from ..numerics.supports import check_level
+from ..posterior.intervals import means_and_intervals
 from ._common import PALETTE, Drawn, class_at, column, feature_name, intervals, legend, name_axes, new_axes, plain_text
 
 _POSTERIOR, _MAP = PALETTE[0], PALETTE[4]  # blue and vermilion of Okabe & Ito

@@ -6,15 +6,15 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ..analysis._suited import check_own
 from ..analysis.importance import fitted_copy
 from ..analysis.score_split import monotone, score_split
-from ..core.arrays import Float, Scalar
-from ..core.supports import check_least
 from ..estimators._input import places_of
-from ..inference.explanation import OTHERS, PRIOR
-from ..inference.held_out import column_of
-from ..inference.intervals import posterior_means
+from ..estimators._suited import check_own
+from ..numerics.arrays import Float, Scalar
+from ..numerics.supports import check_least
+from ..posterior.explanation import OTHERS, PRIOR
+from ..posterior.held_out import column_of
+from ..posterior.intervals import posterior_means
 from ._common import (
     Drawn,
     class_at,

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 from numba.core.caching import FunctionCache
 
-from ..core import special
+from ..numerics import special
 
 try:
     import fcntl
@@ -361,7 +361,7 @@ def _add_rows(table: Any, rows: Any, x: Any, total: Any) -> None:
 
 @loop(FAST, forceinline=True)
 def log_rising(a: Any, x: Any) -> Any:
-    """log Γ(a + x)/Γ(a), the logarithm of the rising factorial, for 1e-18 < a < 1e18; as `core.special.log_rising`.
+    """log Γ(a + x)/Γ(a), the logarithm of the rising factorial, for 1e-18 < a < 1e18; as `numerics.special.log_rising`.
 
     Eight steps of the recurrence Γ(a + 1) = a Γ(a) lead up to s = a + 8, where Stirling's series is accurate. Their
     factors are multiplied, so that all of them take one logarithm: that of a quotient of two products.

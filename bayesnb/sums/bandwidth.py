@@ -28,9 +28,9 @@ import numpy as np
 from numpy.polynomial.chebyshev import chebval
 from scipy.fft import dct
 
-from ..core.arrays import Array
-from ..core.pytrees import leaves
-from ..core.special import logsumexp, namespace
+from ..numerics.arrays import Array
+from ..numerics.pytrees import leaves
+from ..numerics.special import logsumexp, namespace
 from .kernels import Cells, change_of_other_factors, density_of_sums, log_sums, log_sums_of_each
 from .rows import rounding
 from .rule_of_thumb import BandwidthPriors

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.arrays import Array, Float, Int
-from ..core.special import LOG_2PI, namespace
+from ..numerics.arrays import Array, Float, Int
+from ..numerics.special import LOG_2PI, namespace
 from .rows import nested_work, parallel_map, rounding, use_compiled_loop
 
 _REACH = 40.0  # nats below the largest where a kernel is lost in rounding

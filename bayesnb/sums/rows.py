@@ -23,7 +23,7 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import (
+from ..numerics.arrays import (
     Array,
     Data,
     Float,
@@ -38,7 +38,7 @@ from ..core.arrays import (
     Weights,
     is_sparse,
 )
-from ..core.special import is_whole, namespace
+from ..numerics.special import is_whole, namespace
 
 _CELLS_OF_SLICE = 1 << 21  # worked on at a time: 16 MiB of float64; with fewer Python takes longer than NumPy
 _CELLS_FOR_A_CORE = 1 << 18  # cells that are worth a second core

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from ..core.arrays import Float
+from ..numerics.arrays import Float
 from .kernels import Cells
 from .rows import rounding
 from .sample import Sample

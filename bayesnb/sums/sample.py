@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Float, Int, Scalar, Shaped, Weights
-from ..core.pytrees import pytree
-from ..core.special import namespace
+from ..numerics.arrays import Array, Float, Int, Scalar, Shaped, Weights
+from ..numerics.pytrees import pytree
+from ..numerics.special import namespace
 from .rows import rounding
 
 

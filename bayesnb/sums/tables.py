@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..core.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Weights, is_sparse
-from ..core.special import LOG_2PI, gammaln, is_whole, log_normal, log_rising, namespace
+from ..numerics.arrays import Array, Data, Float, Int, Real, Sparse, Table, Tables, Weights, is_sparse
+from ..numerics.special import LOG_2PI, gammaln, is_whole, log_normal, log_rising, namespace
 from .rows import (
     contiguous,
     csr_arrays,

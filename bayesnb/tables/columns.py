@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..core.pytrees import record
+from ..numerics.pytrees import record
 from .names import ROLES, as_sentence, did_you_mean, listed, shorten
 from .number_text import MISSING_SIGNS, TRUTH, NumberFormat, clean_word
 

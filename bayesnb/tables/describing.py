@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..core.progress import tracked
+from ..numerics.progress import tracked
 from .alike import ColumnSample, alike_columns, sample_positions
 from .columns import ASKED, CONSTANT, DOCUMENTS, EMPTY, FEW_ROWS, LISTED, Column, ColumnContract, levels_of
 from .labels import described_target, is_copy_of_target

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from ..core.progress import progress
-from ..core.weights import RowWeights
+from ..numerics.progress import progress
+from ..numerics.weights import RowWeights
 from .columns import CellError, ColumnContract
 from .datasets import Dataset
 from .describing import describe

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.pytrees import record
+from ..numerics.pytrees import record
 
 _SIGN = r"%|[$€£¥₹]|CHF|EUR|USD|GBP"
 _INFINITY = r"[+-]?(?i:inf|infinity)"

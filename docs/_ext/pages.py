@@ -15,8 +15,16 @@ from docstrings import escaped, inline, to_rst
 from formulas import typeset
 
 ROOT = Path(__file__).parent.parent.parent
-MODULES = "base", "conjugate", "normals", "naive_bayes", "one_dependence", "statistics"
-THEORY = [*(f"bayesnb/{name}.py" for name in MODULES), "bayesnb/families/*.py"]
+FOUNDATIONS = [  # what the variants are written in, and the models that join them: pages of theory after the variants
+    "bayesnb/families/base.py",
+    "bayesnb/families/conjugate.py",
+    "bayesnb/families/normals.py",
+    "bayesnb/families/classes.py",
+    "bayesnb/families/one_class.py",
+    "bayesnb/models/naive_bayes.py",
+    "bayesnb/models/one_dependence.py",
+    "bayesnb/sums/statistics.py",
+]
 COPIED = {"notebooks/*.ipynb": "notebooks", "CHANGELOG.md": "project", "CONTRIBUTING.md": "project"}
 PLACES = {
     "README.md": "/index.md",
@@ -87,16 +95,28 @@ def lecture(text: str, stem: str) -> str:
 
 def theory_table() -> str:
     """The contents of the theory, in Markdown: what each file is about."""
-    rows = ["| page | about |", "|---|---|"]
-    for path in theory_sources():
-        title, lead, _ = _opening(path.read_text("utf-8"))
-        rows.append(f"| [{title}](/theory/{path.stem}.rst) | {lead} |")
-    return "\n".join(["", *rows, ""])
+    lines = []
+    for heading, paths in (("The variants", variants()), ("What they are written in", foundations())):
+        lines += ["", f"### {heading}", "", "| page | about |", "|---|---|"]
+        for path in paths:
+            title, lead, _ = _opening(path.read_text("utf-8"))
+            lines.append(f"| [{title}](/theory/{path.stem}.rst) | {lead} |")
+    return "\n".join([*lines, ""])
 
 
 def theory_sources() -> list[Path]:
     """The files that have a page of theory, in the order of the pages."""
-    return [path for pattern in THEORY for path in sorted(ROOT.glob(pattern)) if path.stem != "__init__"]
+    return [*variants(), *foundations()]
+
+
+def variants() -> list[Path]:
+    """The files of the likelihoods."""
+    return [path for path in sorted(ROOT.glob("bayesnb/families/[a-z]*.py")) if path not in foundations()]
+
+
+def foundations() -> list[Path]:
+    """The files of `FOUNDATIONS`."""
+    return [ROOT / name for name in FOUNDATIONS]
 
 
 def _opening(source: str) -> tuple[str, str, str]:
@@ -127,8 +147,8 @@ def _class(node: ast.ClassDef, source: str, file: str) -> str:
     methods = {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
     parts = [_heading(node.name, "-"), to_rst(ast.get_docstring(node) or "")]
     is_page = "model" in methods and not any("abstract" in ast.unparse(m) for m in methods["model"].decorator_list)
-    package = "bayesnb" if Path(file).stem in MODULES else "bayesnb.families"
-    family = getattr(import_module(f"{package}.{Path(file).stem}"), node.name)
+    module = file.removesuffix(".py").replace("/", ".")
+    family = getattr(import_module(module), node.name)
     inherits = is_dataclass(family) and hasattr(family, "model")  # such as a covariance for all classes
     if is_page or inherits or ("likelihood" in methods and node.name != "Conjugate"):
         said = []
@@ -238,15 +258,23 @@ def navigation(groups: dict[str, list[str]]) -> str:
     """Hidden trees of pages, by caption; a pattern stands for the files that it matches below docs/."""
     docs, text = ROOT / "docs", ""
     for caption, entries in groups.items():
-        pages = [name for entry in entries for name in ([entry] if "*" not in entry else _matching(docs, entry))]
         options = f":hidden:\n:caption: {caption}" if caption else ":hidden:"
-        lines = [f"{_short(name)} </{name}>" if re.match("theory/(?!index)", name) else f"/{name}" for name in pages]
+        lines = []
+        for entry in entries:
+            if entry == "theory/*.rst":
+                lines += [f"{title_of(path)} </theory/{path.stem}>" for path in theory_sources()]
+            elif "*" in entry:
+                lines += [f"/{name}" for name in _matching(docs, entry)]
+            else:
+                lines.append(f"/{entry}")
         text += "\n".join(["", "", f"```{{toctree}}\n{options}\n", *lines, "```", ""])
     return text
 
 
-def _short(name: str) -> str:
-    return name.rpartition("/")[2].strip("_").replace("_", " ").title()
+def title_of(path: Path) -> str:
+    """The title of a source file's page of theory."""
+    title, _, _ = _opening(path.read_text("utf-8"))
+    return title
 
 
 def _matching(docs: Path, pattern: str) -> list[str]:
@@ -297,7 +325,7 @@ def _address(path: Path, parent: str) -> str:
     for pattern, folder in COPIED.items():
         if inside.match(pattern):
             return f"/{folder}/{path.name}"
-    if any(inside.match(pattern) for pattern in THEORY):
+    if path in theory_sources():
         return f"/theory/{path.stem}.rst"
     if inside.as_posix() in PLACES:
         return PLACES[inside.as_posix()]

@@ -107,7 +107,8 @@ def source_of(page: str, suffix: str) -> str:
     if folder.startswith("api/"):
         return f"docs/{folder}.rst"
     if folder == "theory" and suffix == ".rst":
-        for source in (f"bayesnb/{name}.py", f"bayesnb/families/{name}.py"):
+        for room in ("families", "models", "sums"):
+            source = f"bayesnb/{room}/{name}.py"
             if (ROOT / source).exists():
                 return source
     return f"docs/{page}{suffix}"

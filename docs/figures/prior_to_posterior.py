@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from bayesnb import families
-from bayesnb.statistics import Sample
+from bayesnb.sums.statistics import Sample
 
 BLUE, ORANGE, INK = "#3b8bd0", "#d9701a", "#7b7b7b"
 WIDTH = 0.38  # of a bar

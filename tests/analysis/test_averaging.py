@@ -25,7 +25,7 @@ from bayesnb.estimators import (
     MultinomialNB,
     PoissonNB,
 )
-from bayesnb.statistics import one_hot
+from bayesnb.sums.statistics import one_hot
 
 from ..estimators_table import WHOLE, mostly_slow
 

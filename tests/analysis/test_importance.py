@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 
 import bayesnb
 from bayesnb import drop_in
-from bayesnb.core.special import log_normalize
+from bayesnb.numerics.special import log_normalize
 
 from ..estimators_table import mostly_slow, these
-from ..inference.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, REAL
+from ..posterior.test_explanation import BITS, COUNTS, GAPS, LABELS, LEVELS, REAL
 
 N = len(LABELS)
 

@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 import bayesnb
 from bayesnb import map_or_posterior
 from bayesnb.analysis.map_or_posterior import jitted_map
-from bayesnb.core.special import log_normalize
+from bayesnb.numerics.special import log_normalize
 
 from ..estimators_table import ALL, mostly_slow, these
 

@@ -1,7 +1,7 @@
 r"""Mutants of some files, drawn by a seed, and the tests that notice them: `docs/testing.md`.
 
     python -m tests.benchmarks.mutants --seed 31 --count 200 --jobs 2 \
-        --tests "-x -q -n0 tests/families tests/sums" bayesnb/conjugate.py bayesnb/families/*.py
+        --tests "-x -q -n0 tests/families tests/sums" bayesnb/families/conjugate.py bayesnb/families/*.py
 
 A mutant changes one operator, comparison, number, condition or value that a function returns. Docstrings, annotations
 and messages stay. Each is written into a copy of the working tree, where pytest runs with the arguments that are given;

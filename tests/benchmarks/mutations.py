@@ -16,11 +16,11 @@ from unittest import mock
 import jax
 import numpy as np
 
-from bayesnb.base import from_sites, to_sites
+from bayesnb.check.draws import drawn_rows
+from bayesnb.check.laws import Problem, closed_rows
 from bayesnb.families import DirichletClasses, NormalInverseGamma
-from bayesnb.inference.draws import drawn_rows
-from bayesnb.inference.laws import Problem, closed_rows
-from bayesnb.naive_bayes import NaiveBayes
+from bayesnb.families.base import from_sites, to_sites
+from bayesnb.models.naive_bayes import NaiveBayes
 from tests.benchmarks.pages import markdown
 from tests.laws import FAMILIES, C, Family, positive
 

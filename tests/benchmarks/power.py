@@ -12,9 +12,9 @@ from unittest import mock
 
 import numpy as np
 
+from bayesnb.check import against_numpyro, draws
+from bayesnb.check.laws import closed_rows, limit_of
 from bayesnb.families import NormalInverseGamma
-from bayesnb.inference import against_numpyro, draws
-from bayesnb.inference.laws import closed_rows, limit_of
 from tests.benchmarks.arguments import arguments
 from tests.benchmarks.mutations import RATE, Mutation, mutations, problem
 from tests.benchmarks.pages import markdown

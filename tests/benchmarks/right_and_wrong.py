@@ -18,11 +18,11 @@ from unittest import mock
 import numpy as np
 
 from bayesnb import CategoricalNB
-from bayesnb.inference import check
-from bayesnb.inference.chains import Twin
-from bayesnb.inference.laws import Problem
-from bayesnb.inference.report import CheckReport
-from bayesnb.naive_bayes import NaiveBayes
+from bayesnb.check import check
+from bayesnb.check.laws import Problem
+from bayesnb.check.report import CheckReport
+from bayesnb.models.naive_bayes import NaiveBayes
+from bayesnb.posterior.chains import Twin
 from tests.benchmarks.arguments import arguments
 from tests.benchmarks.pages import markdown
 

@@ -25,7 +25,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 
 import bayesnb
 from bayesnb import datasets
-from bayesnb.inference.to_arviz import import_arviz
+from bayesnb.posterior.to_arviz import import_arviz
 
 from .arguments import arguments
 from .speed import counted

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from bayesnb import CategoricalNB, GaussianNB, MultinomialNB
-from bayesnb.core.random import generator
+from bayesnb.numerics.random import generator
 
 X, Y = load_iris(return_X_y=True)
 X, Y = X[::10], Y[::10]

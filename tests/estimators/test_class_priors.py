@@ -9,8 +9,8 @@ from sklearn.datasets import load_iris
 
 import bayesnb
 from bayesnb import families
-from bayesnb.core.special import most_probable
 from bayesnb.estimators import BernoulliNB, CategoricalNB, ComplementNB, FamilyNB, MixedNB
+from bayesnb.numerics.special import most_probable
 
 from ..estimators_table import DEFAULTS
 

@@ -7,8 +7,8 @@ import pytest
 from sklearn.base import clone
 
 from bayesnb import FamilyNB, GaussianDA, GaussianNB, MixedNB, MultinomialNB, families, fit_batches
-from bayesnb.core.pytrees import leaves
 from bayesnb.estimators import KernelNB, OneDependenceNB
+from bayesnb.numerics.pytrees import leaves
 
 from ..estimators_table import ALL, mostly_slow
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianNB, KernelNB, MixedNB, MultinomialNB, OneDependenceNB, load
-from bayesnb.core.pytrees import leaves
+from bayesnb.numerics.pytrees import leaves
 
 from ..estimators_table import ALL, mostly_slow
 

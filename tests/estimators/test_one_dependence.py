@@ -7,9 +7,9 @@ import pytest
 
 import bayesnb
 from bayesnb import CategoricalNB, OneDependenceNB
-from bayesnb.one_dependence import BLOCK, OneDependence
-from bayesnb.statistics import one_hot
+from bayesnb.models.one_dependence import BLOCK, OneDependence
 from bayesnb.sums import rows as loops
+from bayesnb.sums.statistics import one_hot
 
 SIZES = (2, 3, 4, 3, 1)
 ALPHA = np.array([0.7, 1.0, 2.5, 0.3, 1.0])

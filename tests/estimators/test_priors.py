@@ -23,8 +23,8 @@ from bayesnb import (
     PoissonNB,
     families,
 )
-from bayesnb.core.distributions import alike, describe
 from bayesnb.estimators import ComplementNB, ExponentialNB
+from bayesnb.numerics.distributions import alike, describe
 
 from ..estimators_table import ALL, WHOLE
 

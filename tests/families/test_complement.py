@@ -4,7 +4,7 @@ import numpy as np
 from scipy import sparse
 
 from bayesnb.families import DirichletComplement
-from bayesnb.statistics import one_hot
+from bayesnb.sums.statistics import one_hot
 
 from ..laws import FAMILIES, case
 from .test_multinomial import check

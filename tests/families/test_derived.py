@@ -8,7 +8,7 @@ import pytest
 from scipy.special import logsumexp
 
 from bayesnb import families
-from bayesnb.base import to_sites
+from bayesnb.families.base import to_sites
 
 pytestmark = pytest.mark.usefixtures("x64")
 

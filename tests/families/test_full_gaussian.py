@@ -6,9 +6,9 @@ import mpmath as mp
 import numpy as np
 
 from bayesnb import GaussianDA
+from bayesnb.check.laws import Problem, closed_rows
 from bayesnb.families import NormalInverseWishart
-from bayesnb.inference.laws import Problem, closed_rows
-from bayesnb.statistics import one_hot
+from bayesnb.sums.statistics import one_hot
 
 from ..laws import FAMILIES, case
 

@@ -12,8 +12,8 @@ from numpyro.infer.util import log_density
 from scipy.special import logsumexp
 
 from bayesnb.families import KernelDensity
-from bayesnb.naive_bayes import NaiveBayes
-from bayesnb.statistics import Sample, one_hot
+from bayesnb.models.naive_bayes import NaiveBayes
+from bayesnb.sums.statistics import Sample, one_hot
 from bayesnb.testing import laws_of
 
 from ..estimators_table import mostly_slow, these

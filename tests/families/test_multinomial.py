@@ -8,7 +8,7 @@ import numpyro
 import pytest
 
 from bayesnb.families import DirichletMultinomial
-from bayesnb.statistics import one_hot
+from bayesnb.sums.statistics import one_hot
 
 from ..laws import FAMILIES, case
 from .test_pages import ATOL, EXTREMES, log_beta

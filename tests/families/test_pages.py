@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from bayesnb import families
-from bayesnb.base import to_sites
-from bayesnb.statistics import Counts, Moments, Totals, one_hot
+from bayesnb.families.base import to_sites
+from bayesnb.sums.statistics import Counts, Moments, Totals, one_hot
 
 from ..laws import FAMILIES, assert_same, case, jitted, log_joint
 

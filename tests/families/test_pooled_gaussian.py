@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from bayesnb.families import PooledNormalInverseGamma
-from bayesnb.statistics import one_hot
+from bayesnb.sums.statistics import one_hot
 
 from ..laws import FAMILIES, case
 from .test_pages import ATOL, EXTREMES, normal_update, student

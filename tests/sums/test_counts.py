@@ -8,7 +8,6 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from bayesnb import CategoricalNB
-from bayesnb.statistics import one_hot
 from bayesnb.sums import rows as loops
 from bayesnb.sums.rows import (
     binarize,
@@ -20,6 +19,7 @@ from bayesnb.sums.rows import (
     subtract_weight,
     sum_over_cells_of,
 )
+from bayesnb.sums.statistics import one_hot
 from bayesnb.sums.tables import log_coefficient, log_factorial, log_polya, look_up, n_levels
 
 SHAPES = [(1, 1, 1), (300, 7, 5), (3, 2000, 2), (20, 3, 1000)]  # rows, columns, classes

@@ -8,8 +8,8 @@ from scipy import sparse
 from scipy.special import polygamma
 
 from bayesnb.families import BetaBernoulli, KnownVarianceNormal, NormalInverseGamma
-from bayesnb.statistics import Moments, one_hot
 from bayesnb.sums import kernels
+from bayesnb.sums.statistics import Moments, one_hot
 from bayesnb.sums.tables import log_normal_sum, sum_of_logs, sum_of_own
 
 from .test_counts import form as form

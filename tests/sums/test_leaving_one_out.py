@@ -5,8 +5,8 @@ import pytest
 from scipy import sparse
 
 from bayesnb import BernoulliNB, CategoricalNB, ComplementNB, GaussianDA, GaussianNB, MultinomialNB, PoissonNB
-from bayesnb.statistics import one_hot
 from bayesnb.sums import rows as loops
+from bayesnb.sums.statistics import one_hot
 
 N, D = 300, 40
 

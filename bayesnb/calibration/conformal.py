@@ -1,0 +1,824 @@
+"""Conformal label sets: a set of labels that holds the right one with a stated probability, whatever the distribution.
+
+Rows (x_1, y_1) … (x_n, y_n) are known, and for a new row x the label y is wanted. The score of a row is
+
+    s₋ᵢ(x, y) = 1 − p(y | x, D₋ᵢ),    D₋ᵢ all rows but row i
+
+Every guarantee below holds for any distribution of the rows and for any model, right or wrong. It needs one thing: the
+n + 1 rows are exchangeable, which means that each order of them is equally probable. A better model gives smaller sets.
+
+method="cross"   C(x) = {y : #{i : s₋ᵢ(x_i, y_i) < s₋ᵢ(x, y)} < (1 − α)(n + 1)},  i = 1 … n
+                 P(y_{n+1} ∈ C(x_{n+1})) ≥ 1 − 2α; close to 1 − α where no single row changes the model much
+method="full"    y ∈ C(x) where #{i : s_i < s_{n+1}} < (1 − α)(n + 1),  i = 1 … n + 1
+                 s_i = 1 − p(y_i | x_i, D⁺₋ᵢ), D⁺ the n rows and (x, y): all n + 1 leave-one-out scores
+                 P(y_{n+1} ∈ C(x_{n+1})) ≥ 1 − α
+
+The second rule is the same as #{i : s_i ≥ s_{n+1}} > α(n + 1). It holds because a rule that treats n + 1 exchangeable
+rows alike makes each rank of s_{n+1} equally probable. For the first rule, let R_kl be the score of row k under all n
++ 1 rows without k and l. Call row k strange if R_kl > R_lk for at least (1 − α)(n + 1) other rows l. If t rows are
+strange, they exceed each other at most t²/2 times in all, and rows that are not strange at most t(n + 1 − t) times. So
+t(1 − α)(n + 1) ≤ t²/2 + t(n + 1 − t), which is t ≤ 2α(n + 1), and the new row is strange with probability at most 2α.
+
+Row i may stand for w_i equal rows, its units. One unit is left out at a time, and each # counts units: with n = Σ w_i
+
+    p(x, y) = (1 + Σ_i w_i 1[s₋ᵢ(x_i, y_i) ≥ s₋ᵢ(x, y)]) / (1 + Σ_i w_i),    C(x) = {y : p(x, y) > α}
+
+which is what w_i repeated rows give.
+
+With groups of rows, g = 1 … G of n_g rows, a whole group is left out, and "cross" becomes
+
+    C(x) = {y : Σ_g (1/n_g) #{i ∈ g : s₋g(x_i, y_i) < s₋g(x, y)} < (1 − α)(G + 1)}
+
+The same argument holds with weights 1/n_g: the new row is a random row of a new group, and the G + 1 groups are
+exchangeable.
+
+References
+----------
+Barber, Candès, Ramdas & Tibshirani (2021), Predictive inference with the jackknife+, Annals of Statistics 49(1):
+486–507. Theorem 1 has 1 − 2α for intervals, section 6 its proof, and remark 1 says that the proof holds for n-fold
+cross-conformal sets too. The proof above is the same argument for scores.
+Romano, Sesia & Candès (2020), Classification with valid and adaptive coverage, NeurIPS 33: jackknife+ and CV+ for sets
+of labels, with another score, which adapts to how hard a row is.
+Vovk, Gammerman & Shafer (2005), Algorithmic learning in a random world: "full", and Mondrian (class-conditional) sets.
+Lee, Barber & Willett (2023), Distribution-free inference with hierarchical data: groups.
+"""
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from scipy.special import logsumexp
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from ..estimators._base import AbstractNB
+from ..estimators._input import alike, as_table, checked_labels, naming, refuse_no_weight
+from ..estimators._wrapper import AbstractWrapper
+from ..io import Saved
+from ..models.naive_bayes import Rows
+from ..numerics.arrays import Bool, Float, Int, PerRow, Table, is_sparse
+from ..numerics.progress import tracked
+from ..numerics.supports import check_choice, check_level
+from ..numerics.weights import RowWeights, row_weights
+from ..posterior.folds import FittedRows, remainders
+from ..posterior.loo import group_places, leave_out
+from ..sums.statistics import one_hot
+
+_TIE = 1e-9  # scores this close, relative to their size, count as equal: sets can only grow by it
+_LEVEL_ROUNDING = 1e-12  # 1 − 0.9 is 0.09999999999999998
+_LARGEST = 1e300  # score, where a label has no probability
+_NEEDED = {"cross": ("predict_log_proba",), "full": ("predict_log_proba", "partial_fit", "loo")}
+_FLOAT_WEIGHTS = (
+    "`sample_weight` has a float type, so its weights are importance, and the guarantee does not hold for them. If "
+    "they count rows, give `sample_weight.astype(int)`; otherwise leave them out"
+)
+
+
+class ConformalClassifierLOO(Saved, AbstractWrapper):
+    """Label sets that contain the true label with a stated probability, from leave-one-out scores of naive Bayes.
+
+        s₋ᵢ(x, y) = 1 − p(y | x, D₋ᵢ)
+        C(x) = {y : #{i : s₋ᵢ(x_i, y_i) < s₋ᵢ(x, y)} < (1 − α)(n + 1)},   1 − α = coverage
+
+    No data are set aside for calibration: each training row is scored by the posterior of all other rows.
+
+    Parameters
+    ----------
+    estimator : a classifier of bayesnb; a clone of it is fitted. With method="cross" any classifier with
+        `predict_log_proba` works, for example a pipeline or a calibrated classifier. A classifier without `forget` is
+        fitted again for each row or group that is left out
+    method : "cross" (default) or "full"
+        "cross" is cross-conformal prediction with one fold for each row. It guarantees a coverage of 1 − 2α, and is
+        close to 1 − α unless single rows change the model much. "full" guarantees 1 − α. It adds each new row with each
+        label to the training rows, which takes about c times as long
+    class_conditional : bool, default False
+        whether a label is compared only with the training rows of that label. The guarantee then holds within each
+        class separately, even in a rare one. Sets become larger
+
+    Attributes
+    ----------
+    estimator_ : the fitted clone; `predict` and `predict_proba` are its methods
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Notes
+    -----
+    The theorem needs exchangeable rows. Independent draws from one distribution are exchangeable. Three things break
+    the guarantee. The first are copied rows and repeated measures, unless their groups are given to `fit`. The second
+    is a new row from another time, place or instrument than the training rows. The third are training rows that were
+    selected by their label; if only the class frequencies differ, use class_conditional=True. The guarantee is an
+    average over training sets and new rows. It does not hold for a given x.
+
+    With "cross", a prior that is scaled by the data is scaled by D₋ᵢ, so row i has no influence on it. With "full" it
+    is scaled by all n + 1 rows, which treats them alike. The classes and the levels of categorical columns are taken
+    from all rows, as if they were known before.
+
+    Scores are compared as log((1 − p)/p), which distinguishes 1 − 1e-20 from 1. Equal scores count in favour of a
+    label.
+
+    A set may be empty. Then no label fits the row as well as most training rows fit their own label. With n rows, a
+    coverage above n/(n + 1) gives all labels.
+
+    Sample weights of an integer type count rows: the sets are those of repeated rows. Weights of a float type are
+    refused, because with unequal rows the theorem needs the weight of the new row.
+
+    The classifier keeps the training rows, and so does a file that `save` writes.
+
+    References
+    ----------
+    Barber et al. (2021); Romano, Sesia & Candès (2020); Vovk et al. (2005). See the top of the module for the theorems
+    with their proofs.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from bayesnb import ConformalClassifierLOO, GaussianNB
+    >>> X, y = load_iris(return_X_y=True)
+    >>> sets = ConformalClassifierLOO(GaussianNB()).fit(X[::2], y[::2])
+    >>> sets.predict_set(X[51:58:2], coverage=0.95)
+    array([[False,  True, False],
+           [False,  True, False],
+           [False,  True, False],
+           [False,  True, False]])
+    """
+
+    _learnt_names = frozenset({"estimator_", "classes_", "n_features_in_", "feature_names_in_", "_training"})
+    _training: "TrainingTable"
+
+    def __init__(self, estimator: Any, *, method: Any = "cross", class_conditional: Any = False) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.class_conditional = class_conditional
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> Self:
+        """Fit a clone of the estimator and keep the rows.
+
+        Parameters
+        ----------
+        X : (n, d) rows in the form that the estimator accepts: dense, sparse or a data frame; at least two rows
+        y : (n,) labels
+        sample_weight : (n,) how many equal rows each row stands for, of an integer type; by default 1
+        groups : (n,) labels of groups of rows that belong together, such as the measures of one patient, at least two
+            groups. Each time a whole group is left out. A new row then counts as a row of a new group
+
+        Raises
+        ------
+        ValueError
+            if a parameter is out of range, if weights are of a float type, or if the estimator cannot do what the
+            method needs. The message gives the reason
+        """
+        self._check_settings(groups)
+
+        # Rows that can be picked by number, how many equal rows each stands for, and the group of each, 0 … g − 1.
+        # `counts` has the numbers (n,), and whether they were given or are 1 by default. With fewer than two rows or
+        # groups none can be left out.
+        with naming("X"):  # errors of the check then name this argument
+            rows = _as_rows(X)
+        labels = checked_labels(y)
+        counts = _counts(sample_weight, len(labels))
+        group = None if groups is None else group_places(groups, len(labels))
+        _check_two(counts, group)
+
+        # the rows are kept, as each of them is left out when new rows are predicted
+        fitted = _fit(clone(self.estimator), rows, labels, counts)
+        training = TrainingTable(rows, labels, counts.values, counts.are_given, group)
+        return self._take_over(fitted, _training=training)
+
+    def _check_settings(self, groups: Any) -> None:
+        """ValueError for a parameter out of range, or an estimator that lacks a method that `method` needs."""
+        check_choice("method", self.method, tuple(_NEEDED))  # ValueError unless it is one of these
+        check_choice("class_conditional", self.class_conditional, (False, True))
+        for name in _NEEDED[self.method]:  # methods, such as `predict_log_proba`
+            if not hasattr(self.estimator, name):
+                kind = type(self.estimator).__name__
+                raise ValueError(f"`estimator` is {kind}, which has no `{name}`; method={self.method!r} needs it")
+        if groups is not None and (self.method == "full" or self.class_conditional):
+            raise ValueError("`groups` is given; its guarantee needs method='cross' and class_conditional=False")
+
+    def predict_set(self, X: Any, coverage: Any = 0.9) -> Bool[np.ndarray, "m c"]:
+        """Whether each label is in the set of each row, (m, c); the columns are in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : (m, d) new rows
+        coverage : 1 − α, between 0 and 1. The set contains the true label with a probability of at least 1 − α with
+            method="full", and of at least 1 − 2α with "cross"
+
+        Raises
+        ------
+        ValueError
+            if `coverage` is not between 0 and 1
+        """
+        check_level(coverage, "coverage")  # ValueError unless between 0 and 1
+        alpha = 1 - float(coverage)
+        return self.predict_p_values(X) > alpha + _LEVEL_ROUNDING
+
+    def predict_p_values(self, X: Any) -> Table:
+        """Conformal p-value of each label of each row, (m, c); the set at coverage 1 − α has the labels with p > α.
+
+            p(x, y) = (1 + #{i : s₋ᵢ(x_i, y_i) ≥ s₋ᵢ(x, y)}) / (n + 1)
+
+        with the scores s₋ᵢ(x, y) = 1 − p(y | x, D₋ᵢ) of the model that knows all rows but row i. A small value means
+        that hardly any training row fits its own label as badly as x fits y. One call is enough for all coverages.
+        """
+        check_is_fitted(self)
+        n_new, n_classes = self.estimator_.predict_log_proba(X).shape  # (m, c); ValueError if X does not fit the model
+        training = self._training
+        label = self._labels
+        # 1 for each row that counts once; with groups each group has the sum 1, and with `class_conditional` a row
+        # counts only under its own class
+        share = training.shares(label, n_classes, self.class_conditional)  # (n, c) what each training row counts
+
+        # How many training rows have a smaller score than the new row with each label: they fit better. A block
+        # compares some training rows with some new rows and labels, by one model. All blocks make all comparisons.
+        n_smaller = np.zeros((n_new, n_classes))
+        # `tracked` yields the items, and shows on a terminal how many are done
+        for block in tracked(self._scored(_as_rows(X)), "label sets", unit="models"):
+            n_smaller[block.new, block.classes] += block.smaller(share)
+
+        # All others, and the new row itself, have a score at least as large: of n rows that is n + 1 − n_smaller out of
+        # n + 1. For example, with 9 rows of which 8 have a smaller score the p-value is 2/10.
+        total = share.sum(0)  # (c,)
+        return (total + 1 - n_smaller) / (total + 1)
+
+    @property
+    def _labels(self) -> Int[np.ndarray, " n"]:
+        """Class number of each training row; `classes_` are sorted, so that a search finds it."""
+        return np.searchsorted(self.classes_, self._training.y)
+
+    def _scored(self, X: Any) -> "Iterator[ScoreBlock]":
+        """Scores of training rows and of the new rows X under the same models, block by block.
+
+        - Method "full": every new row joins the training rows under each label.
+        - Method "cross", with models that lack a row, or group of rows. How they are made depends on the estimator:
+          - one of bayesnb has statistics, sums over its rows, so that those of some rows can be subtracted, and its
+            posterior predicts (`_Remainders`)
+          - one of bayesnb that plugs in an estimate, such as the mean of the parameters, predicts by itself from the
+            statistics that remain (`_PointEstimates`)
+          - any other classifier is fitted again to the other rows (`_Refits`)
+
+        A `ScoreBlock` has the scores of some training rows under their own labels, and of some new rows under some
+        labels, all by one model: only scores of one model are compared.
+        """
+        training = self._training
+        label = self._labels
+        if self.method == "full":
+            return _full_scores(self.estimator_, training, label, X)
+
+        models: _CrossModels
+        # each of the three has a method `tables`, which yields the predictions of one model after the other
+        if not isinstance(self.estimator_, AbstractNB):
+            models = _Refits(self.estimator, training, label, X, len(self.classes_))
+        elif self.estimator_.ignored_by_loo:  # in words, such as estimate="mean"; empty where nothing is
+            models = _PointEstimates(self.estimator_, training, label, X)
+        else:
+            models = _Remainders(self.estimator_, training, label, X)
+        return _cross_scores(models, label)
+
+    def _to_save(self) -> dict[str, Any]:
+        """What was learnt, as a file holds it: the training rows as arrays and lists."""
+        learnt = super()._to_save()
+        if learnt:
+            learnt["_training"] = self._training.to_save()
+        return learnt
+
+    @classmethod
+    def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
+        """The classifier that `_to_save` took apart; `learnt` is empty where it was not fitted."""
+        if learnt:
+            learnt = learnt | {"_training": TrainingTable.from_file(learnt["_training"])}
+        return super()._from_file(parameters, learnt)
+
+
+# --- what is fitted ---------------------------------------------------------------------------------------------------
+
+
+def _counts(sample_weight: Any, n: int) -> RowWeights:
+    """How many equal rows each of n rows stands for, from integer weights or None; ValueError for another type."""
+    with naming("sample_weight"):  # errors then name this argument
+        values = np.asarray(sample_weight)  # of None an array of objects, which no test below minds
+    if sample_weight is not None:
+        refuse_no_weight(values)  # ValueError if all are 0
+    if values.dtype.kind == "f":  # before `row_weights` warns of floats that are whole
+        raise ValueError(_FLOAT_WEIGHTS)
+    weights = row_weights(sample_weight, n)  # checked: non-negative, and n of them
+    if not weights.are_counts:  # numbers of another type, such as objects, that are not whole
+        raise ValueError(_FLOAT_WEIGHTS)
+    return weights
+
+
+def _check_two(counts: RowWeights, group: Int[np.ndarray, " n"] | None) -> None:
+    """ValueError unless there are two rows, or with groups two groups, to be left out in turn."""
+    # `total` is the sum of the counts; of groups only those count that have a row with weight
+    has_weight = counts.values > 0
+    n_folds = counts.total if group is None else len(np.unique(group[has_weight]))  # rows, as often as they count
+    if n_folds < 2:
+        raise ValueError(
+            f"{counts.total:.0f} sample(s) in one group; leave-one-out needs two rows, of two groups, so add rows"
+        )
+
+
+def _fit(estimator: Any, X: Any, y: np.ndarray, counts: RowWeights) -> Any:
+    """The estimator, fitted to rows as often as they count.
+
+    A row that counts 0 times is left out. Where `fit` takes no weights, rows are repeated.
+
+    Parameters
+    ----------
+    X, y : n rows and their labels
+    counts : how often each row counts, (n,), and whether the user gave these numbers
+    """
+    if not counts.are_given:  # each row counts once
+        return estimator.fit(X, y)
+    # positions of the rows that count at all, and how often
+    rows = np.flatnonzero(counts.values > 0)
+    times = counts.values[rows].astype(int)
+    if has_fit_parameter(estimator, "sample_weight"):
+        return estimator.fit(_safe_indexing(X, rows), y[rows], sample_weight=times)
+    repeated = np.repeat(rows, times)  # rows 3 and 5 that count 2 and 1 times are 3, 3, 5
+    return estimator.fit(_safe_indexing(X, repeated), y[repeated])
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingTable:
+    """The training rows.
+
+    Fields
+    ------
+    X : (n, d) array, sparse array or data frame of pandas
+    y : (n,) labels
+    counts : (n,) how many equal rows each row stands for
+    are_given : whether the counts were given, and not 1 by default
+    group : (n,) group of each row, 0 … g − 1; None where each unit of a row is left out alone
+    """
+
+    X: Any
+    y: np.ndarray
+    counts: PerRow
+    are_given: bool
+    group: Int[np.ndarray, " n"] | None
+
+    @property
+    def weights(self) -> RowWeights:
+        """The counts as weights: of a row that stands for several, one unit leaves at a time."""
+        return RowWeights(self.counts, True, self.are_given)
+
+    def shares(self, label: Int[np.ndarray, " n"], n_classes: int, class_conditional: bool) -> Float[np.ndarray, "n c"]:
+        """What each training row counts when a new row is compared with it under each of c classes, (n, c).
+
+        - Without groups a row counts as many units as it stands for.
+        - With groups every group counts 1 in all, shared out among its rows, as the new row is one of a new group.
+        - If `class_conditional`, a new row under class c is compared only with the rows of this class. All others count
+          0 there.
+
+        Parameters
+        ----------
+        label : class number of each row
+        """
+        # (n, c) the count of each row, the same under every class
+        share = np.repeat(self.counts[:, None], n_classes, axis=1)
+        if self.group is not None:
+            group_weight = np.bincount(self.group, self.counts)  # (g,)
+            weight_of_own_group = group_weight[self.group, None]  # (n, 1)
+            share /= np.maximum(weight_of_own_group, 1)  # not 0: a group without weight has rows of weight 0 alone
+        if class_conditional:
+            share *= np.eye(n_classes)[label]  # (n, c): 1 in the class of the row, 0 in all others
+        return share
+
+    def folds(self) -> Iterator[Int[np.ndarray, " m"]]:
+        """Positions of the m rows that are left out together: of one row, or of a group.
+
+        Rows that count 0 times are in no fold.
+        """
+        rows = np.flatnonzero(self.counts > 0)
+        group = np.arange(len(self.y)) if self.group is None else self.group  # without groups each row is one
+
+        # Rows in the order of their groups are cut where the group changes. For example, the groups 1, 0, 1 have the
+        # order of rows 1, 0, 2, whose groups 0, 1, 1 change before position 1: the folds are (1,) and (0, 2).
+        ordered = rows[np.argsort(group[rows], kind="stable")]
+        is_other_group = np.diff(group[ordered]) != 0  # than the row before
+        yield from np.split(ordered, np.flatnonzero(is_other_group) + 1)
+
+    def counts_without(self, members: Int[np.ndarray, " m"]) -> RowWeights:
+        """The counts of all n rows when one unit of the row `members` is left out, or all units of a group of rows.
+
+        A row that counts w times stands for w equal rows, its units. For example, with the counts (2, 1, 1), leaving
+        row 0 out gives (1, 1, 1), and leaving the group of the rows 0 and 1 gives (0, 0, 1).
+        """
+        counts = self.counts.copy()
+        if self.group is None:
+            counts[members] -= 1
+        else:
+            counts[members] = 0
+        return RowWeights(counts, are_counts=True, are_given=self.are_given)
+
+    def to_save(self) -> dict[str, Any]:
+        """The rows as a file can hold them: arrays and lists by name. A data frame or sparse array is taken apart."""
+        return {
+            "X": _table_to_save(self.X),
+            "y": self.y,
+            "counts": self.counts,
+            "are_given": self.are_given,
+            "group": self.group,
+        }
+
+    @classmethod
+    def from_file(cls, saved: dict[str, Any]) -> Self:
+        """The training rows from what `to_save` made of them."""
+        return cls(_table_from_file(saved["X"]), saved["y"], saved["counts"], saved["are_given"], saved["group"])
+
+
+# --- scores -----------------------------------------------------------------------------------------------------------
+
+
+class ScoreBlock(NamedTuple):
+    """Scores of some training rows, and of some new rows under some labels, by the same model.
+
+    The score of a row under a label is log((1 − p)/p), with p the probability of the label: large where it does not
+    fit. A block is a part of the comparison of all n training rows with all m new rows under all c labels.
+
+    Fields
+    ------
+    rows : positions of i training rows, or a slice of them
+    scores : (i,) their scores, under their own label
+    new : slice of the t new rows among all m
+    classes : slice of the k labels among all c
+    new_scores : (t, k) scores of these rows under these labels
+    """
+
+    rows: Any
+    scores: Float[np.ndarray, " i"]
+    new: slice
+    classes: slice
+    new_scores: Float[np.ndarray, "t k"]
+
+    def smaller(self, share: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "t k"]:
+        """The total share of the i training rows whose score is smaller than that of a new row and label.
+
+        Scores that differ only by rounding count as equal, which favours the label.
+
+        Parameters
+        ----------
+        share : what each of all n training rows counts for a new row of each class
+        """
+        # every training row beside every new row and label: (i, 1, 1) and (t, k) make (i, t, k)
+        scores = self.scores[:, None, None]
+        # (i, t, k) by how much a score has to be smaller to count: a relative error, but no less than that of scores of
+        # 1
+        tolerance = _TIE * (1 + np.minimum(abs(scores), abs(self.new_scores)))
+        is_smaller = scores + tolerance < self.new_scores
+
+        share_of_rows = share[self.rows][:, self.classes]  # (i, k)
+        return np.einsum("ik,itk->tk", share_of_rows, is_smaller)  # Σ over the training rows
+
+
+class _LeftOut(NamedTuple):
+    """Log class probabilities in nats, up to a term of each row, under a model that does not know some training rows.
+
+    Fields
+    ------
+    members : (k,) positions of the training rows that the model does not know
+    table : (k, c) of these rows
+    new_table : (m, c) of the new rows
+    """
+
+    members: Int[np.ndarray, " k"]
+    table: Table
+    new_table: Table
+
+
+class _CrossModels(ABC):
+    """The models of the method "cross": one for each row, or group of rows, that is left out."""
+
+    @abstractmethod
+    def tables(self) -> Iterator[_LeftOut]:
+        """What each model predicts: for the training rows that it does not know, and for all new rows.
+
+        Every training row that counts is left out of exactly one of the models.
+        """
+
+
+def _cross_scores(models: _CrossModels, label: Int[np.ndarray, " n"]) -> Iterator[ScoreBlock]:
+    """Scores of the method "cross": each row, or group of rows, is left out in turn.
+
+    The model of all others scores the rows left out under their own label, and each new row under every label.
+
+    Parameters
+    ----------
+    label : class number of each training row
+    """
+    for left_out in models.tables():
+        own_label = label[left_out.members]  # (k,)
+        scores = _log_odds_against(left_out.table)[np.arange(len(own_label)), own_label]  # (k,) entry of the label
+        new_scores = _log_odds_against(left_out.new_table)  # (m, c)
+        # the k rows left out, with all new rows and all labels
+        yield ScoreBlock(left_out.members, scores, new=slice(None), classes=slice(None), new_scores=new_scores)
+
+
+@dataclass
+class _Remainders(_CrossModels):
+    """Models by subtraction: the statistics of all rows less those that are left out.
+
+    Rows are encoded once. A prior that is scaled by the rows is that of the other rows.
+
+    Fields
+    ------
+    estimator : fitted to the training rows
+    label : class number of each of them
+    X : the new rows
+    """
+
+    estimator: AbstractNB
+    training: TrainingTable
+    label: Int[np.ndarray, " n"]
+    X: Any
+
+    def tables(self) -> Iterator[_LeftOut]:
+        """What the model without each row, or group of rows, predicts for these and for the new rows.
+
+        It comes from the statistics of all rows less those that are left out, without a refit.
+        """
+        # A block is the columns of one family, such as Gaussian, with their model; `encode` makes an array of its
+        # cells.
+        rows = self.estimator.encode(self.training.X)  # cells as numbers, by block
+        new_rows = self.estimator.encode(self.X)
+        data = FittedRows(rows, self.label, self.training.weights, self.training.group)
+        # a remainder has positions of rows that are left out, and the model of all others; with "refit" a prior that is
+        # scaled by the rows is scaled by these others
+        for remainder in remainders(self.estimator, data, "refit"):
+            # one table (k + m, c) for both kinds of rows, those left out first; `scores` allows it to lack terms that
+            # are the same in all classes of a row
+            members_and_new_rows = _stacked(_rows_at(rows, remainder.members), new_rows)
+            table = remainder.model.log_table(members_and_new_rows, scores=True)
+            n_members = len(remainder.members)
+            yield _LeftOut(remainder.members, table[:n_members], table[n_members:])
+
+
+@dataclass
+class _PointEstimates(_CrossModels):
+    """Models by subtraction that predict by themselves: estimators that plug in an estimate, as estimate="mean" does.
+
+    Fields
+    ------
+    estimator, training, label, X : as in `_Remainders`
+    """
+
+    estimator: AbstractNB
+    training: TrainingTable
+    label: Int[np.ndarray, " n"]
+    X: Any
+
+    def tables(self) -> Iterator[_LeftOut]:
+        """What the estimator without each row, or group of rows, predicts for these and for the new rows.
+
+        It has the statistics of all rows less those that are left out, and predicts by its own estimate.
+        """
+        rows = self.estimator.encode(self.training.X)  # cells as numbers, by block
+        data = FittedRows(rows, self.label, self.training.weights, self.training.group)
+        # a remainder has positions of rows that are left out, and the statistics of all others; with "refit" a prior
+        # that is scaled by the rows is scaled by these others
+        for remainder in remainders(self.estimator, data, "refit"):
+            # a copy of the estimator that is fitted to the other rows, from their sums alone
+            model = self.estimator.with_statistics(remainder.statistics)
+            members = _safe_indexing(self.training.X, remainder.members)
+            yield _LeftOut(remainder.members, model.predict_log_proba(members), model.predict_log_proba(self.X))
+
+
+@dataclass
+class _Refits(_CrossModels):
+    """Models of any other classifier: a clone is fitted to all other rows.
+
+    Fields
+    ------
+    estimator : is cloned
+    label : class number of each training row, of `n_classes`
+    X : the new rows
+    """
+
+    estimator: Any
+    training: TrainingTable
+    label: Int[np.ndarray, " n"]
+    X: Any
+    n_classes: int
+
+    def tables(self) -> Iterator[_LeftOut]:
+        """What a clone that was fitted without each row, or group of rows, predicts for these and for the new rows."""
+        for members in self.training.folds():
+            counts = self.training.counts_without(members)
+            rows = np.flatnonzero(counts.values > 0)
+            classes = np.unique(self.label[rows])  # numbers of the k classes of the other rows
+
+            # many classifiers refuse a single class, which `DummyClassifier` always predicts
+            classifier = clone(self.estimator) if len(classes) > 1 else DummyClassifier()
+            # `counts.rows(rows)` are the counts of these rows alone
+            fitted = _fit(classifier, _safe_indexing(self.training.X, rows), self.training.y[rows], counts.rows(rows))
+
+            # log class probabilities (·, k) of the k classes that it knows, then (·, c) of all
+            log_p = fitted.predict_log_proba(_safe_indexing(self.training.X, members))
+            new_log_p = fitted.predict_log_proba(self.X)
+            yield _LeftOut(members, self._all_classes(log_p, classes), self._all_classes(new_log_p, classes))
+
+    def _all_classes(self, table: Float[np.ndarray, "n k"], classes: Int[np.ndarray, " k"]) -> Table:
+        """Log probabilities of all c classes, (n, c), from those of k classes: the others have the probability 0."""
+        full = np.full((len(table), self.n_classes), -np.inf)  # log 0
+        full[:, classes] = table
+        return full
+
+
+def _full_scores(
+    estimator: AbstractNB, training: TrainingTable, label: Int[np.ndarray, " n"], X: Any
+) -> Iterator[ScoreBlock]:
+    """Scores of the method "full": each new row joins the training rows, with each label in turn.
+
+    Every one of the n + 1 rows is then scored by leave-one-out, under its own label. So each block has the n scores of
+    the training rows, and that of one new row under one label.
+
+    Parameters
+    ----------
+    estimator : fitted to the n training rows
+    training : these rows, and how often each counts
+    label : class number of each of them
+    X : (m, d) new rows
+    """
+    # it encodes the training rows once, and joins each new row to them
+    encoder = _Encoder(estimator, training.X)
+    n = len(label)
+    n_classes = len(estimator.classes_)
+    counts = RowWeights(np.append(training.counts, 1.0), are_counts=True)  # (n + 1,), as the new row counts once
+    for t in range(X.shape[0]):
+        row = _safe_indexing(X, [t])
+        joined = encoder.joined(row)
+        new_row = joined.estimator.encode(row)  # its cells as numbers, by block
+        for k in range(n_classes):
+            # The model of all n + 1 rows: statistics of the training rows and of the new row in class k add up.
+            # `one_hot` is the table (1, c) with weight 1 in class k; `suffstats` sums over rows with such weights.
+            added = joined.estimator.prior_.suffstats(new_row, one_hot(np.array([k]), n_classes))
+            model = joined.estimator.with_statistics(joined.estimator.statistics_ + added)
+
+            # log p(x_i, y = c) of each of the n + 1 rows, by the model without this row, under the same prior ("kept")
+            loo = leave_out(
+                model,
+                joined.rows,
+                index=np.append(label, k),
+                weights=counts,
+                group=None,  # each row leaves alone
+                prior="kept",
+                scores=True,  # without terms that are the same in all classes of a row, which cancel in the score
+            )
+            scores = _log_odds_against(loo.log_joint)[np.arange(n + 1), loo.index]  # (n + 1,) under the own label
+
+            # all training rows, and the new row t under label k alone
+            yield ScoreBlock(
+                rows=slice(None),
+                scores=scores[:n],
+                new=slice(t, t + 1),
+                classes=slice(k, k + 1),
+                new_scores=scores[n:, None],  # (1, 1)
+            )
+
+
+class _Joined(NamedTuple):
+    """The training rows and a new row.
+
+    Fields
+    ------
+    estimator : fitted to the training rows alone; it knows the levels of the new row too
+    rows : all n + 1 rows as arrays by block, the new one last
+    """
+
+    estimator: AbstractNB
+    rows: Rows
+
+
+@dataclass
+class _Encoder:
+    """Training rows, encoded once, and again only where a new row has a level that none of them has."""
+
+    estimator: AbstractNB
+    X: Any
+
+    @cached_property
+    def rows(self) -> Rows:
+        """The cells of the training rows as arrays, by block (the columns of one family). Computed at the first use."""
+        return self.estimator.encode(self.X)
+
+    def joined(self, row: Any) -> _Joined:
+        """An estimator that knows the levels of a new row, but not the row; and the training rows with this row below.
+
+        Levels are the values that a categorical column may have. A fit of the row with weight 0 learns its levels and
+        adds nothing to the statistics. Where no level is new, the training rows stay encoded as they are.
+
+        Parameters
+        ----------
+        row : (1, d) the new row
+        """
+        some_label = self.estimator.classes_[:1]  # of weight 0 any will do
+        wider = copy.copy(self.estimator).partial_fit(row, some_label, sample_weight=[0])
+
+        # `alike` says whether the levels of a column are the same before and after, or are None of a column of numbers
+        features = range(self.estimator.n_features_in_)
+        has_no_new_level = all(alike(wider.levels_of(j), self.estimator.levels_of(j)) for j in features)
+        rows = self.rows if has_no_new_level else wider.encode(self.X)
+        return _Joined(wider, _stacked(rows, wider.encode(row)))
+
+
+def _log_odds_against(table: Table) -> Table:
+    """log((1 − p_c)/p_c) of each class, (n, c), from a joint table log p(x_i, y = c) in nats.
+
+    It rises with the score 1 − p_c, and tells 1 − 1e-20 from 1. With p_c ∝ exp t_c it is log Σ_{k≠c} exp t_k − t_c, so
+    that the table needs no normalisation.
+
+    Parameters
+    ----------
+    table : (n, c) entries t_c of each row, which may lack a term that all classes of the row share
+    """
+    # For example, with t = (log 1, log 2, log 3) the entry of the first class is log((2 + 3)/1).
+    is_same_class = np.eye(table.shape[1], dtype=bool)  # (c, c)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # for each class c a copy of the row in which t_c is log 0, so that the sum is over the other classes
+        t_of_others = np.where(is_same_class, -np.inf, table[:, None])  # (n, c, c)
+        log_sum_of_others = logsumexp(t_of_others, axis=2)  # (n, c)
+        # infinite where a probability is 0 or 1, and NaN (∞ − ∞) where all are 0: large numbers, which can be compared
+        return np.nan_to_num(log_sum_of_others - table, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
+
+
+# --- tables of rows ---------------------------------------------------------------------------------------------------
+
+
+def _as_rows(X: Any) -> Any:
+    """Rows that can be picked by number: an array, a sparse array in CSR format, or a data frame of pandas."""
+    if is_sparse(X):
+        return X.tocsr()
+    return as_table(X if hasattr(X, "shape") else np.asarray(X))
+
+
+def _rows_at(rows: Rows, positions: Int[np.ndarray, " k"]) -> Rows:
+    """Some of the encoded rows.
+
+    `rows` has an array (n, columns) for each block of columns; the same k positions are taken from all of them.
+    """
+    return {name: x[positions] for name, x in rows.items()}
+
+
+def _stacked(rows: Rows, more: Rows) -> Rows:
+    """Encoded rows (n, …) and (m, …) one below the other, (n + m, …), block by block: both have the same blocks."""
+    stacked = {}
+    for name, x in rows.items():
+        if is_sparse(x):
+            stacked[name] = sparse.vstack([x, more[name]], format="csr")
+        else:
+            stacked[name] = np.concatenate([x, more[name]])
+    return stacked
+
+
+def _table_to_save(X: Any) -> dict[str, Any]:
+    """A table as arrays and lists, which a file can hold: the parts of a sparse array, columns, or cells."""
+    if is_sparse(X):
+        # CSR format: the stored cells row by row, the column of each, and for each row where its cells begin
+        return {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": list(X.shape)}
+    if isinstance(X, pd.DataFrame):
+        return {"names": X.columns.tolist(), "columns": [_column_to_save(X.iloc[:, j]) for j in range(X.shape[1])]}
+    return {"cells": X}
+
+
+def _column_to_save(column: pd.Series) -> dict[str, Any]:
+    """A column of a data frame as arrays: its cells, or the declared levels and the code of each cell.
+
+    Types that pandas has beside NumPy's become floats, with NaN for a missing cell, or objects, with None.
+    """
+    # each cell of a categorical is a code: its position among the levels, −1 where it is missing
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        levels = column.cat.categories.to_numpy(dtype=object)
+        return {"levels": levels, "codes": column.cat.codes.to_numpy(), "is_ordered": bool(column.cat.ordered)}
+    if isinstance(column.dtype, np.dtype):  # a type of NumPy stays as it is
+        return {"cells": column.to_numpy()}
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return {"cells": column.to_numpy(dtype=float, na_value=np.nan)}
+    return {"cells": column.to_numpy(dtype=object, na_value=None)}
+
+
+def _table_from_file(saved: dict[str, Any]) -> Any:
+    """The table that `_table_to_save` took apart: a sparse array, an array, or a data frame."""
+    # which of the three it was is known by the names of its parts
+    if "indptr" in saved:
+        return sparse.csr_array((saved["data"], saved["indices"], saved["indptr"]), shape=tuple(saved["shape"]))
+    if "cells" in saved:
+        return saved["cells"]
+    columns = dict(enumerate(map(_column_from_file, saved["columns"])))  # by number: names may occur twice
+    table = pd.DataFrame(columns)
+    table.columns = pd.Index(saved["names"])
+    return table
+
+
+def _column_from_file(saved: dict[str, Any]) -> Any:
+    """A column from what `_column_to_save` made of it: a categorical where levels were declared, else its cells."""
+    if "levels" in saved:
+        return pd.Categorical.from_codes(saved["codes"], pd.Index(saved["levels"]), ordered=saved["is_ordered"])
+    return saved["cells"]

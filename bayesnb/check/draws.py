@@ -1,0 +1,476 @@
+"""The laws of draws, which are statistical: rows 10 to 12 of the check.
+
+Rows 10 and 11 look at draws of parameters and at new rows, by tests that see a spread one per cent too narrow. Where
+draws follow a density p, the mean of q/p over them is 1 for every density q. With q a member of the family whose fields
+are slightly different, that mean is the test with the most power against this difference (the score test of Rao, 1948,
+Proc. Cambridge Phil. Soc. 44). A wrong location, spread or dependence shows in one of the fields, whatever its shape in
+the normal scores of the marginals.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from scipy import stats
+from scipy.special import ndtri
+
+from ..families.base import Block
+from ..models.naive_bayes import NaiveBayes, Rows
+from ..numerics.arrays import Theta
+from ..numerics.densities import marginal_cdf
+from ..numerics.supports import GIVEN_TOTALS, Field
+from ..posterior.intervals import intervals, log_probability_draws
+from .laws import Gap, Labels, Problem, cases, limit_of, worst_row
+from .report import CheckRow
+
+N_DRAWS = 200_000  # a standard deviation 1 % too small lies six standard errors off
+INTERVALS = 0.02  # what the ends may be off on average: see `predict_interval`
+
+_LOG_RATIO = 0.3  # standard deviation of log q/p: large enough to be seen, small enough for a normal mean
+_ALL_DRAWS = 10_000  # of all columns: an error as large as a tenth of a spread lies ten standard errors off
+_ALL_NUMBERS = 4_000_000  # in these draws, at most
+_ALL_CLASSES = 2  # whose new cells of all columns are counted
+_COUNTED_VALUES = 6  # commonest values of a column, whose new cells are counted
+_LEAST_EXPECTED = 50  # cells with a value and without it, for a count to be nearly normal
+_LENGTH = 5  # of rows whose total is given
+_INTERVAL_DRAWS = 2_000
+
+Tested: TypeAlias = tuple[str, np.ndarray]  # what was tested, and standard normal statistics of it
+
+
+def parameters(block: Any, rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
+    """Tests whether draws of a posterior's parameters (`sample`) follow its density and its marginal distributions.
+
+    There are three groups of tests:
+
+    1. Marginals, few draws of all columns. F(θ), with F the distribution function of a parameter, is uniform on (0, 1)
+       if the draws are right; the tests are of its mean and mean square as normal scores (`scores_of`).
+    2. Density, n draws of a block cut to few columns. A neighbour is the same block with one field (an array of its
+       hyperparameters) slightly changed. With p its own density and q the neighbour's, E_p[q/p] = ∫ p · q/p = 1. A
+       mean of q/p over draws that is not 1 shows that draws follow another density than p (`_scores`).
+    3. Marginals again, of the n draws.
+
+    Parameters
+    ----------
+    block : a posterior: of the parameters of some columns, or of the class probabilities
+    rng : source of the draws
+    n : draws of the block that is cut to two columns
+
+    Returns
+    -------
+    pairs of what was tested, and statistics of it. They are standard normal if the draws are right
+    """
+    # group 1: `marginal_transforms` gives u = F(θ), (draws, parameters of the site) by site
+    theta_of_all_columns = block.sample(rng, (_draws_of(block, n),))
+    tested = [
+        (f"sample, marginals of {name} in all columns", scores_of(u))
+        for name, u in marginal_transforms(block, theta_of_all_columns).items()
+    ]
+
+    # group 2: `log_prob` is a log density by independent piece of the block, such as a class. So log q/p has a column
+    # for each piece, and one more for their sum, (n, pieces + 1). A block without a density (`evidence_error` says why)
+    # has no such test
+    has_density = getattr(block, "evidence_error", None) is None
+    if has_density:
+        block = cut(block)  # at most two classes and few columns
+    theta = block.sample(rng, (n,))
+    if has_density:
+        # the first 1,000 draws decide how far a field is moved: so far that log q/p has a standard deviation of 0.3
+        sample = {name: value[:1000] for name, value in theta.items()}
+        for name, other in _neighbours(block, lambda moved: moved.log_prob(sample) - block.log_prob(sample)):
+            change = np.asarray(other.log_prob(theta) - block.log_prob(theta)).reshape(n, -1)
+            tested.append((f"sample, {name}", _scores(np.c_[change, change.sum(1)])))
+    # group 3
+    for name, u in marginal_transforms(block, theta).items():
+        tested.append((f"sample, marginals of {name}", scores_of(u)))
+    return tested
+
+
+def _draws_of(block: Any, n: int) -> int:
+    """How many draws of the parameters of all columns are made: 4 million numbers, but at most n and at most 10,000."""
+    size = sum(np.size(value) for value in block.mean().values())  # scalar parameters of the block
+    return int(np.clip(_ALL_NUMBERS // max(size, 1), 1, min(n, _ALL_DRAWS)))
+
+
+def marginal_transforms(block: Any, theta: Theta) -> dict[str, np.ndarray]:
+    """Probability integral transforms of draws of a block's parameters, by site, scalars along the last axis.
+
+    If F is the distribution function of a parameter θ, then F(θ) is uniform on (0, 1). A site is an array of parameters
+    that NumPyro knows by one name; a block may hold its logarithm or logit.
+
+    Parameters
+    ----------
+    block : a block, or a prior of the classes
+    theta : (…, *shape) draws in the basis in which the block holds them: log_theta may stand for the site theta
+
+    Returns
+    -------
+    by site (…, k), F(θ) of k scalar parameters; without those that are known exactly, whose F is no number
+    """
+    marginals = block.marginals()
+    pit = {}
+    for parameter in block.parameters:
+        site = parameter.removeprefix("log_").removeprefix("logit_")
+        if site in marginals:
+            value = np.asarray(theta[parameter])
+            lead = value.ndim - np.ndim(marginals[site].mean())  # number of axes of draws
+            u = marginal_cdf(marginals[site], parameter, value)  # F(θ), of the shape of the draws
+            flat = u.reshape(*u.shape[:lead], -1)
+            is_known = np.isnan(flat).any(tuple(range(flat.ndim - 1)))  # one that is known exactly has no spread
+            pit[site] = flat[..., ~is_known]
+    return pit
+
+
+def new_rows(block: Block, rng: np.random.Generator, n: int = N_DRAWS) -> list[Tested]:
+    """Tests whether new rows that a block draws (`sample_predictive`) follow the density that it has of them.
+
+    A block is the model of some columns, and a field one array of its hyperparameters, such as the means. Two kinds of
+    tests look at n rows of the first few columns:
+
+    - Score tests. Let p be the density of the block, and q that of a neighbour, the block with one field slightly
+      changed. If rows follow p, then the mean of q/p over them is ∫ p · q/p = 1. If they follow a density nearer to q,
+      as with a spread that is too large, it is above 1. So each field has a test that finds draws from a wrong value of
+      it. There is one for all rows together, and one for the rows of each class.
+    - Shares. As many cells as the density says have each of the most common values. This finds a wrong shape, which no
+      change of a field would mend.
+
+    Tests of shares also look at fewer rows of all columns, if cells are independent given the class (`separable`).
+
+    Parameters
+    ----------
+    block : a posterior
+    n : rows that are drawn of the block, cut to two columns
+
+    Returns
+    -------
+    pairs of what was tested, and statistics of it. They are standard normal if the rows are right. There are no pairs
+    where the family has no density of a row
+    """
+    # no density of a row: neither a composite block, whose density is a sum over other classes, nor kernel densities
+    if block.is_composite or block.evidence_error is not None:
+        return []
+    tested: list[Tested] = []
+    if block.separable:
+        tested.append(_shares_of_all_columns(block, rng, min(n, _ALL_DRAWS)))
+
+    # n new rows of few columns; the classes take turns, so that log_ratio[k::c] below has the rows of class k: with two
+    # classes y is 0 1 0 1 …, and [1::2] picks the rows 1, 3, …
+    block = cut(block)
+    c = block.shape[0]
+    y = np.arange(n) % c
+    has_given_totals = block.cells_.measure == GIVEN_TOTALS and not block.separable
+    totals = {"length": _LENGTH} if has_given_totals else {}  # counts of a row whose total the model does not say
+    x = block.sample_predictive(rng, y, **totals)  # (n, d)
+
+    def log_density(model: Block, n_rows: int = n) -> np.ndarray:
+        """log p(x_i | y_i) of the first new rows under a model, (n_rows,)."""
+        return model.log_predictive(x[:n_rows])[np.arange(n_rows), y[:n_rows]]
+
+    log_p = log_density(block)  # (n,)
+
+    def log_ratio_of_some(neighbour: Block) -> np.ndarray:
+        """log q/p of 3,000 rows: enough to see how far a field has to be moved."""
+        return log_density(neighbour, 3000) - log_p[:3000]
+
+    # score tests: log q/p of all rows, and of the rows of each class. `_scores` takes columns, so each is (rows, 1)
+    for name, neighbour in _neighbours(block, log_ratio_of_some):
+        log_ratio = log_density(neighbour) - log_p  # (n,)
+        groups = [log_ratio, *(log_ratio[k::c] for k in range(c))]
+        scores = np.concatenate([_scores(group[:, None]) for group in groups])  # (1 + c,)
+        tested.append((f"sample_predictive, {name}", scores))
+
+    # shares of the values of the first column, in each class
+    if block.separable:
+        first_column = block.select(np.arange(1))
+        shares = [_shares(first_column, k, x[y == k, 0]) for k in range(c)]
+        tested.append(("sample_predictive, shares of the first column", np.concatenate(shares)))
+    return tested
+
+
+def _shares_of_all_columns(block: Block, rng: np.random.Generator, n: int) -> Tested:
+    """Tests of the new cells of every column, in two classes, by how many have each value (`_shares`).
+
+    Parameters
+    ----------
+    block : the model of all columns, which are independent given the class
+    rng : chooses the classes, and draws the cells
+    n : rows that are drawn, of both classes together
+    """
+    classes = rng.permutation(block.shape[0])[:_ALL_CLASSES]
+    shares = []
+    for k in classes.tolist():
+        x = block.sample_predictive(rng, np.full(n // len(classes), k))
+        for j in range(block.shape[1]):
+            shares.append(_shares(block.select(np.array([j])), k, x[:, j]))
+    return "sample_predictive, shares of all columns", np.concatenate(shares)
+
+
+def _shares(block: Block, k: int, cells: np.ndarray) -> np.ndarray:
+    """Tests of how many new cells of a class have each of the commonest values, or lie in each of some intervals.
+
+    Of n cells, each with probability p of a value, the number N with it is binomial: (N − np) / √(np(1 − p)) is about
+    standard normal where np and n(1 − p) are large.
+
+    Parameters
+    ----------
+    block : of a single column
+    k, cells : a class, and new cells that were drawn of it, (n,)
+
+    Returns
+    -------
+    of each value or interval the difference of the number of cells from what the density says, in standard deviations;
+    without those that are so rare, or so common, that a number of cells is not nearly normal
+    """
+
+    def density(x: np.ndarray) -> np.ndarray:
+        """The density that the block has of cells of class k, of the shape of x."""
+        return np.exp(block.log_predictive(x.reshape(-1, 1))[:, k]).reshape(x.shape)
+
+    n_pilot = len(cells) // 10  # the pilot chooses values or intervals, the others are counted
+    pilot = cells[:n_pilot]
+    counted = cells[n_pilot:]
+
+    # probabilities p of values or intervals, and how many of the counted cells are there. Cells of whole numbers have
+    # values; real cells have intervals, of which p is the integral of the density by the trapezoidal rule
+    if block.cells_.kind in ("counts", "yes/no", "levels"):
+        values, counts = np.unique(pilot, return_counts=True)
+        values = values[np.argsort(-counts)[:_COUNTED_VALUES]]
+        p = density(values)
+        observed = (counted[:, None] == values).sum(0)
+    else:
+        edges = np.quantile(pilot, np.linspace(0.01, 0.99, 15))  # ends of 14 neighbouring intervals
+        if block.cells_.kind != "real":
+            edges = np.r_[1e-9 * edges[0], edges]  # positive cells: one more interval, from almost 0
+        nodes = np.linspace(edges[:-1], edges[1:], 201)  # (201, intervals), 201 points in each
+        p = np.trapezoid(density(nodes), nodes, axis=0)
+        observed = np.histogram(counted, edges)[0]
+
+    n = len(counted)
+    is_usual = (n * p > _LEAST_EXPECTED) & (n * (1 - p) > _LEAST_EXPECTED)
+    z = (observed - n * p) / np.sqrt(n * abs(p * (1 - p)) + 1e-300)
+    return z[is_usual]
+
+
+def cut(block: Any) -> Any:
+    """The model of a few classes, features and levels: two or, where they share a simplex, four.
+
+    A simplex is a set of shares that add up to 1, such as the class probabilities. The arrays of the block (its fields)
+    are cut to their first entries along every axis.
+    """
+    # how many entries of each axis of a field are kept; of features `select` keeps the marginal model of the columns
+    width = {"class": 2, "level": 4}
+    if hasattr(block, "select"):
+        # two features, or four where their cells share a total, as in a multinomial
+        alone = block.separable or block.missing_value is None
+        block = block.select(np.arange(min(2 if alone else 4, block.shape[1])))
+    else:  # the class probabilities, which share a simplex
+        width["class"] = 4
+    chosen = {}
+    for name, field in block.fields_.items():
+        value = getattr(block, name)
+        if value is not None:
+            # of the axes (class, feature, level) the slices [:2, :None, :4]; `:None` keeps all entries
+            chosen[name] = value[tuple(slice(width.get(axis)) for axis in field.axes)]
+    return replace(block, **chosen)
+
+
+def _neighbours(block: Any, log_ratio: Callable[[Any], np.ndarray]) -> Iterator[tuple[str, Any]]:
+    """Blocks with one field moved, and the name of that field.
+
+    p is the density of the block, q that of the moved one. A field is moved so far that log q/p has a standard
+    deviation of 0.3. With a smaller one a wrong field is not seen, with a larger one the mean of q/p is not nearly
+    normal. Fields that change nothing are passed over.
+
+    Parameters
+    ----------
+    block : the block whose fields, arrays of hyperparameters, are moved one at a time
+    log_ratio : from a neighbour, whose density is q, to log q/p at draws from the block, (draws, …)
+    """
+    for name, field in block.fields_.items():
+        if not field.fitted or getattr(block, name) is None:
+            continue
+        for moved in _moves(block, name, field):
+            # log q/p is nearly proportional to a small step, so a rule of three finds the step: if the step 0.02 gives
+            # the deviation 0.1, three times that step gives 0.3. Three rounds are enough
+            step = 0.02  # relative
+            for _ in range(3):
+                size = float(np.max(np.std(np.asarray(log_ratio(moved(step))), 0)))  # the largest of all pieces
+                if not 1e-9 < size < np.inf:  # the field changes nothing, or q is 0 somewhere
+                    break
+                step = float(np.clip(step * _LOG_RATIO / size, 1e-7, 0.4))
+            if 1e-3 < size < np.inf:
+                yield name, moved(step)
+
+
+def _moves(block: Any, name: str, field: Field) -> list[Callable[[float], Any]]:
+    """How a field is moved by a relative step s: one function for each way.
+
+    - real numbers: by s times their size, or times 1 where they are smaller
+    - positive numbers: all times 1 + s
+    - positive definite matrices: also V → L V Lᵀ, where L is the unit matrix with s just below its diagonal; this
+      changes correlations
+    - numbers along levels, or along columns that share a total: also by different factors 1 + s cos(2j), j = 0, 1, …,
+      as the shares that they stand for may not change if all get the same factor
+
+    Parameters
+    ----------
+    block : the block
+    name, field : name of the field, and what the family declares of it: its support and the names of its axes
+
+    Returns
+    -------
+    functions from a step to the block with the field so moved
+    """
+    value = np.asarray(getattr(block, name), float)
+    k = value.shape[-1]
+
+    def by(change: Callable[[float], np.ndarray]) -> Callable[[float], Any]:
+        """From a function that moves the value of the field to one that gives the block with that value."""
+        return lambda step: replace(block, **{name: change(step)})
+
+    if field.support.kind == "real":
+        return [by(lambda step: value + step * np.maximum(abs(value), 1))]
+    moves = [by(lambda step: value * (1 + step))]
+    if field.support.kind == "matrix":
+        shear = np.eye(k, k=-1)
+        if k > 1:
+            moves.append(by(lambda step: (np.eye(k) + step * shear) @ value @ (np.eye(k) + step * shear).T))
+        return moves
+    if field.axes[-1] == "level" or not block.separable:  # shares may not depend on the sum
+        moves.append(by(lambda step: value * (1 + step * np.cos(2 * np.arange(k)))))
+    return moves
+
+
+def _scores(log_ratio: np.ndarray) -> np.ndarray:
+    """(mean of q/p − 1) / standard error, by column, (k,): standard normal if the n draws follow p.
+
+    Under p the mean of q/p is ∫ p · q/p = ∫ q = 1. A constant column, where q = p, has the score 0.
+
+    Parameters
+    ----------
+    log_ratio : (n, k) log q/p at draws
+    """
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        w = np.expm1(log_ratio)  # q/p − 1
+        return w.mean(0) / np.where(w.std(0) > 0, w.std(0), 1) * np.sqrt(len(w))
+
+
+def scores_of(u: np.ndarray) -> np.ndarray:
+    """Tests of mean and mean square of the normal scores of variables (n, k) that should be uniform, (2k,).
+
+    Standard normal quantiles of uniform numbers are standard normal: their mean has the variance 1/n, and their mean
+    square the mean 1 and the variance 2/n. First the k statistics of means, then those of mean squares.
+    """
+    n = len(u)
+    z = ndtri(np.clip(u, 1e-15, 1 - 1e-15))
+    return np.concatenate([z.mean(0) * np.sqrt(n), (np.square(z).mean(0) - 1) * np.sqrt(n / 2)])
+
+
+def uniform_row(
+    name: str, says: str, pit: dict[str, np.ndarray], rate: float, remark: str, *, scores: bool = False
+) -> CheckRow:
+    """A row whose figure is the smallest p-value of Kolmogorov–Smirnov tests of variables that should be uniform.
+
+    All variables have a test of their own. With m tests the row fails if the smallest p-value is below rate / m, which
+    happens with probability `rate` at most if all variables are uniform (Bonferroni). Two kinds of tests compare the
+    numbers u of a variable with the uniform distribution on (0, 1): Kolmogorov–Smirnov, of their distribution function;
+    and, with `scores`, z-tests of mean and mean square of their normal scores Φ⁻¹(u), with Φ the standard normal
+    distribution function. Both sets of p-values count alike.
+
+    Parameters
+    ----------
+    name, says, remark : title of the row, what it shows in plain words, and what else is said
+    pit : (n, k) by name, n draws of k variables each
+    rate : probability of a false alarm
+    scores : True adds tests of mean and mean square of their normal scores, which see a spread that is wrong
+    """
+    # p-values by name: k of the Kolmogorov–Smirnov tests; then 2k of the normal scores, k of means and k of mean
+    # squares, 2 P(Z > |z|) each
+    p_values: dict[str, np.ndarray] = {}
+    for site, u in pit.items():
+        p_of_site = stats.ks_1samp(u, stats.uniform.cdf, axis=0).pvalue
+        if scores:
+            p_of_scores = 2 * stats.norm.sf(abs(scores_of(u)))
+            p_of_site = np.concatenate([p_of_site, p_of_scores])
+        p_values[site] = p_of_site
+
+    # the smallest of all p-values, under the name it belongs to, and what Bonferroni's bound allows
+    worst = min(p_values, key=lambda site: p_values[site].min())
+    figure = float(p_values[worst].min())
+    n_tests = sum(map(len, p_values.values()))
+    threshold = rate / n_tests
+    passed = figure >= threshold
+    if not passed:
+        remark = f"{worst} is off; {remark}"
+    tests = "Kolmogorov–Smirnov tests and tests of normal scores" if scores else "Kolmogorov–Smirnov tests"
+    reason = f"false alarms {rate:.2%} over {n_tests} {tests}"
+    return CheckRow(name, figure, threshold, "p-value, at least", passed, reason, remark, pit, says)
+
+
+def drawn_rows(problem: Problem, rng: np.random.Generator, rate: float) -> list[CheckRow]:
+    """Rows 10 and 11 of the report: whether draws of parameters, and new rows, follow the densities of the posterior.
+
+    A case is one block of the model after the rows, or its class probabilities. `parameters` tests draws of its
+    parameters, `new_rows` rows that it draws. Both return pairs of what was tested and statistics that are standard
+    normal if the draws are right; the largest of all of them is the figure of a row.
+
+    Parameters
+    ----------
+    problem : few rows, so that every field of the prior matters
+    rng : source of the draws
+    rate : probability of a false alarm, of each row
+    """
+    of_draws: list[Tested] = []
+    of_rows: list[Tested] = []
+    left_out: list[str] = []
+    for case in cases(problem, rng):
+        block = case.posterior
+        if isinstance(block, Labels):  # class probabilities have parameters, but no rows with cells
+            of_draws += parameters(block.classes, rng)
+            continue
+        of_draws += parameters(block, rng)
+        of_block = new_rows(block, rng)
+        of_rows += of_block
+        if not of_block:  # nothing to compare rows with; the report says so
+            left_out.append(f"{case.name}: {type(block).__name__} has no density of new rows")
+    says = "Parameters drawn from the posterior have its location, spread and dependence, to one per cent."
+    says_rows = "New rows drawn from the model have the distribution that it predicts."
+    return [_row("10 Draws", says, of_draws, rate, []), _row("11 New rows", says_rows, of_rows, rate, left_out)]
+
+
+def _row(name: str, says: str, tested: list[Tested], rate: float, left_out: list[str]) -> CheckRow:
+    """A row whose figure is the largest of some standard normal statistics, with the limit of Bonferroni's bound.
+
+    Parameters
+    ----------
+    name, says : title of the row, and what it shows in plain words
+    tested : names of what was tested, with arrays of statistics
+    rate : probability of a false alarm of the whole row
+    left_out : what could not be tested, and why
+    """
+    gaps = [Gap(purpose, float(np.max(abs(z)))) for purpose, z in tested if z.size]
+    count = sum(z.size for _, z in tested)
+    reason = f"false alarms {rate:.2%} over {count} tests of densities, marginals and shares"
+    remark = f"{N_DRAWS:,} draws a block; a spread 1 % too small would be found with probability 99.9 %"
+    return worst_row(name, says, gaps, limit_of(count, rate), "standard errors", reason, remark, left_out)
+
+
+def intervals_row(posterior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> CheckRow:
+    """Row 12: the ends of the 90 % intervals against quantiles of exact draws, on average over rows and classes.
+
+    `intervals` finds the ends from moments, without draws. Here they are compared with the 5 % and 95 % quantiles of
+    the class probabilities over 2,000 draws of the parameters from the posterior.
+    """
+    ends = intervals(posterior, rows)  # (n, c, 2)
+    tails = [0.05, 0.95]
+
+    # quantiles of the class probabilities over draws, (n, c, 2); slices of the rows come one after the other. log_p is
+    # (rows, c, draws); `quantile` puts the two tails first, and `moveaxis` puts them last
+    parts = log_probability_draws(posterior, rows, _INTERVAL_DRAWS, int(rng.integers(1 << 31)))
+    of_draws = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
+    distance = abs(ends - of_draws)
+    says = "The intervals of class probabilities agree with those of exact draws."
+    reason = f"moments are exact, their shape is not; {_INTERVAL_DRAWS:,} draws leave some 0.003"
+    remark = f"mean distance of {distance.size} ends from those of draws; largest {float(distance.max()):.3f}"
+    return CheckRow.within("12 Intervals", says, float(distance.mean()), INTERVALS, "probability", reason, remark)

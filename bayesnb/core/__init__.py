@@ -1,1 +1,0 @@
-"""What everything else stands on: supports, pytrees, special functions, draws, threads, and the writing of files."""

@@ -1,0 +1,117 @@
+"""Whether an analysis can use an estimator, and labels some of which are missing; the errors say what it needs."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.utils import assert_all_finite
+from sklearn.utils.validation import column_or_1d
+
+from ..numerics.arrays import Bool
+from ._base import AbstractNB
+from .one_dependence import OneDependenceNB
+
+
+class UnsuitedEstimator(TypeError, ValueError):
+    """What an analysis cannot use; the message says what to give instead."""
+
+
+def check_own(estimator: Any, what: str, name: str = "estimator", method: str | None = None) -> None:
+    """UnsuitedEstimator unless it is an estimator of bayesnb, or its class has a method, if one is named.
+
+    The message says what was given and what to give instead:
+
+    - a class of `bayesnb.drop_in`: the estimator of bayesnb that its `fit` makes, `bayes_`
+    - an object that holds an estimator of bayesnb in `estimator`, `reader_` or `estimator_`: the last of these
+    - anything else, such as a pipeline: X is to be transformed first, outside of it
+
+    Parameters
+    ----------
+    what : the analysis that needs the estimator, for the message
+    name : of the argument that gives it, for the message
+    method : a method by which another class is suited too
+    """
+    if isinstance(estimator, AbstractNB):
+        return
+    # for example, a calibrated classifier is none of bayesnb's estimators, but has a method `loo`
+    if method is not None and hasattr(type(estimator), method):
+        return
+
+    # what was given, in words, and the advice, which becomes more special where more is known of it
+    kind = type(estimator).__name__
+    advice = "Transform X first, outside of it"
+    if isinstance(estimator, type):  # a class in place of an object of it
+        kind = f"{estimator.__name__}, a class"
+    # scikit-learn's classifier with the estimator of bayesnb beside it
+    if type(estimator).__module__ == "bayesnb.drop_in":
+        kind = f"drop_in.{kind}"
+        advice = f"Give `{name}.bayes_`, which `fit` makes"
+    # A wrapper holds the model as a setting, or learnt. The loop goes on, so that the fitted one, `estimator_`, is
+    # named rather than the setting.
+    for inside in ("estimator", "reader_", "estimator_"):
+        if isinstance(getattr(estimator, inside, None), AbstractNB):
+            advice = f"Give `{name}.{inside}`, which is one"
+    raise UnsuitedEstimator(f"`{name}` is {kind}; {what} needs an estimator of bayesnb, such as GaussianNB(). {advice}")
+
+
+def check_independent(estimator: Any, what: str) -> None:
+    """UnsuitedEstimator unless it is an estimator of bayesnb; ValueError if it is `OneDependenceNB`.
+
+    `what` is the analysis that needs a single model, for the message.
+    """
+    check_own(estimator, what)  # UnsuitedEstimator, if it is none of bayesnb
+    if isinstance(estimator, OneDependenceNB):
+        raise ValueError(
+            f"`estimator` is OneDependenceNB, an average of models of pairs of features; {what} needs a single model. "
+            "Use CategoricalNB"
+        )
+
+
+def split_labels(y: Any, missing_label: Any = None) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
+    """The labels that are there, and which of the n rows have none.
+
+    Parameters
+    ----------
+    y : (n,) labels
+    missing_label : marks a missing label, besides None, NaN and pandas.NA; None for no such label
+
+    Returns
+    -------
+    labels : (m,) of the rows that have one, in their order
+    is_missing : (n,) whether the label of a row is missing
+
+    Raises
+    ------
+    ValueError
+        if no row has a label, if a label is infinite, or if all rows have the same one and the mark of missing labels
+        may be meant as a class
+    """
+    # a list becomes an array of objects, as NumPy would turn a None or NaN beside strings into a string
+    as_array = y if hasattr(y, "__array__") else np.array(y, dtype=object)
+    cells = column_or_1d(as_array, warn=True)  # (n,)
+
+    # A label is missing if it is None, NaN or NA, or if it equals the mark. Only real values can be compared with that,
+    # so the comparison is made for these, and its results are put back to where they stand among all n. For example,
+    # the labels (a, None, −1) with the mark −1: is_nothing is (0, 1, 0), the values are (a, −1), and is_mark of all is
+    # (0, 0, 1). The labels that are there are (a,).
+    is_nothing = np.asarray(pd.isna(cells))  # (n,)
+    values = cells[~is_nothing]
+    is_mark = np.zeros(len(cells), bool)  # (n,)
+    if missing_label is not None:
+        is_mark[~is_nothing] = [value == missing_label for value in values.tolist()]
+    is_missing = is_nothing | is_mark
+
+    # labels of object type become numbers, if all of them are numbers
+    labels = pd.Series(cells[~is_missing]).infer_objects().to_numpy()
+    if not len(labels):
+        raise ValueError("`y` has only missing labels; give the label of at least one row of each class")
+    assert_all_finite(labels, input_name="y")
+
+    # a mark such as −1 beside a single label may be the second class
+    if is_mark.any() and (labels == labels[0]).all():
+        only = labels[:1].tolist()[0]
+        raise ValueError(
+            f"`y` has only the label {only!r}, besides {missing_label!r}, which marks a missing label. If it is a "
+            "class, set missing_label=None and mark missing labels by None or NaN"
+        )
+    return labels, is_missing

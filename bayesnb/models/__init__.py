@@ -1,0 +1,1 @@
+"""Models of whole rows: naive Bayes, and averages over one-dependence models."""

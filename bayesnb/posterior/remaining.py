@@ -1,0 +1,479 @@
+"""What remains of statistics when rows are subtracted, and how many of its digits are certain.
+
+A difference of two sums has the rounding of both. The statistics know the variance of their rounding, so that what is
+left is known up to a bound: zeros can be told from small numbers, and a posterior that would have lost its digits is
+refused.
+"""
+
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..models.naive_bayes import Statistics
+from ..numerics.arrays import Array, Bool, Float
+from ..sums.statistics import NEVER_FITTED, Counts, Moments, Scatter, Totals, along
+
+_BOUND = 4.0  # standard deviations of the rounding that count as its bound
+_SURE = 1e-9  # relative bound on the rounding of a field of the posterior
+_NO_DOUBT = 1e-10  # bound on the rounding of statistics below which no field of a posterior can pass `_SURE`
+_NOISE = 1e-12  # a spread within its bound is 0 for certain where the bound is this share of the mean
+_NO_EVENT = 1e-9  # a weight within its bound is 0 for certain where the bound is below this
+
+
+class Remaining(NamedTuple):
+    """Statistics of the rows that are left, twice: as computed, and with every field moved by its possible rounding.
+
+    A posterior of each of the two tells how many digits of it are certain.
+
+    Fields
+    ------
+    estimate : the difference, exactly 0 where no row is left
+    moved : the same, moved by the bound of its rounding
+    """
+
+    estimate: Any
+    moved: Any
+
+
+def without(fitted: Statistics, removed: Statistics) -> Remaining:
+    """The statistics of the rows that are left when some of the fitted rows are removed: their difference.
+
+    Statistics are sums over rows: the weight of each class, and for each block (the columns of one family) sums such as
+    squares or counts. So they subtract. The result holds them twice, as computed and moved by their possible rounding.
+
+    Parameters
+    ----------
+    fitted, removed : statistics of all rows, and of those to remove; both hold the variances of their rounding
+        (`error`), and their difference then holds the sum of these
+
+    Raises
+    ------
+    ValueError
+        if rows to be forgotten were never fitted: more would leave than there is
+    """
+    difference: Any = fitted - removed
+
+    # what is left of the class weights (c,), whose `error` is the variance of their rounding, and of each block
+    weight = _remaining_weight(difference.n, _BOUND * np.sqrt(difference.error))
+    blocks = {name: _remaining(block) for name, block in difference.blocks.items()}
+
+    # all estimates together, and all that was moved. A class without rows has the weight 0 exactly, and so no error
+    estimate = Statistics(
+        n=weight.estimate,
+        blocks={name: block.estimate for name, block in blocks.items()},
+        error=np.where(weight.estimate > 0, difference.error, 0),
+    )
+    moved = Statistics(n=weight.moved, blocks={name: block.moved for name, block in blocks.items()})
+    return Remaining(estimate, moved)
+
+
+# --- what is left of a block ------------------------------------------------------------------------------------------
+
+
+def _remaining(difference: Any) -> Remaining:
+    """What is left of a block, from the difference of its statistics, by the type of these statistics.
+
+    - moments or cross products of real cells, totals of counts, numbers of events: their rounding is known
+    - any others, such as distinct cells, or statistics of a family of the user's own: their rounding is not known, so
+      they are left as they are. Only their weight n, if they have one, must not be negative
+
+    Raises
+    ------
+    ValueError
+        if more would leave than there is
+    """
+    match difference:
+        case Moments() | Scatter():
+            return _remaining_moments(difference)
+        case Totals():
+            return _remaining_totals(difference)
+        case Counts():
+            return _remaining_counts(difference)
+        case _:
+            if hasattr(difference, "n"):
+                _check_weight(np.asarray(difference.n), _NO_EVENT)
+            return Remaining(estimate=difference, moved=difference)
+
+
+def _check_weight(n: Array, bound: Any) -> None:
+    """ValueError if a weight is negative by more than the bound on its rounding: such rows were never fitted."""
+    if (n < -bound).any():
+        raise ValueError(NEVER_FITTED.format("counts"))
+
+
+def _remaining_weight(n: Array, bound: Any) -> Remaining:
+    """Weights that are left, set to 0 where they are within the bound on their rounding.
+
+    Parameters
+    ----------
+    n : difference of two sums of weights, of any shape
+    bound : what rounding may have added to each, or to all of them
+
+    Returns
+    -------
+    `estimate` and `moved`, arrays of the shape of n. A weight that is 0 for certain, because its bound is below 1e-9,
+    is not moved
+
+    Raises
+    ------
+    ValueError
+        if a weight is negative beyond its rounding: such rows were never fitted
+    """
+    _check_weight(n, bound)
+    is_zero = n <= bound
+    is_certainly_zero = is_zero & (bound <= _NO_EVENT)
+    estimate = np.where(is_zero, 0, n)
+    moved = estimate + np.where(is_certainly_zero, 0, bound)
+    return Remaining(estimate, moved)
+
+
+def _remaining_counts(difference: Counts) -> Remaining:
+    """What is left of numbers of events n, and of their log base measure `log_h`, of any shape.
+
+    A number of events is treated as a weight. `log_h` may have either sign, so that nothing about it can be wrong.
+    """
+    # n twice, as `estimate` and `moved`; then log_h moved by the bound of its rounding
+    n = _remaining_weight(difference.n, _bound(difference, "n", difference.n))
+    estimate = replace(difference, n=n.estimate, error=difference.error or {})
+    log_h = difference.log_h + _bound(difference, "log_h", difference.log_h)
+    return Remaining(estimate, replace(estimate, n=n.moved, log_h=log_h))
+
+
+def _remaining_totals(difference: Totals) -> Remaining:
+    """What is left of sums of counts: numbers of cells n, their sum and their log base measure, (c, d) each.
+
+    `difference` is that of the statistics of all rows and of the removed ones. The log base measure is Σ log h(x_i),
+    the factor of the likelihood without parameters, such as −log x! of Poisson counts. A sum without cells is exactly
+    0, and so is its rounding.
+
+    Returns
+    -------
+    the statistics twice, as computed (`estimate`) and with every sum larger by the bound of its rounding (`moved`)
+    """
+    n = _remaining_weight(difference.n, _bound(difference, "n", difference.n))
+    total_bound = _bound(difference, "total", difference.total)  # (c, d)
+    log_h_bound = _bound(difference, "log_h", difference.log_h)  # (c, d)
+
+    # a sum of counts is not negative; if it is, beyond rounding, more was removed than fitted
+    if (difference.total < -total_bound).any():
+        raise ValueError(NEVER_FITTED.format("counts"))
+
+    is_empty = n.estimate <= 0  # no cell is left of the class and column
+    total = np.where(is_empty, 0, np.maximum(difference.total, 0))  # rounding leaves no sum below 0
+    log_h = np.where(is_empty, 0, difference.log_h)
+    estimate = replace(difference, n=n.estimate, total=total, log_h=log_h, error=_error_of_rows(difference, is_empty))
+    moved = replace(
+        estimate,
+        n=n.moved,
+        total=total + np.where(is_empty, 0, total_bound),
+        log_h=log_h + np.where(is_empty, 0, log_h_bound),
+    )
+    return Remaining(estimate, moved)
+
+
+def _remaining_moments(difference: Moments | Scatter) -> Remaining:
+    """What is left of weight, mean and squares, or cross products: a column that became constant has no spread.
+
+    A refit to cells that are all equal would find their squares 0 exactly, and the mean equal to the cells. In a
+    difference rounding is left of both, which would count as spread. So a column is set to the exact values where
+    rounding explains all of its spread.
+
+    c classes, d columns. `Moments` hold n, mean and ss, the sums of squares about the mean, as (c, d). `Scatter` holds
+    n (c,), mean (c, d) and cross products ss (c, d, d). `own` are the squares of each column, (c, d), in both: ss, or
+    its diagonal. `error` has the variance of the rounding of n, of n·mean and of ss, by class and column, (c, d).
+
+    Returns
+    -------
+    `estimate`, and `moved`, in which n, mean and squares are larger by the bound of their rounding
+    """
+    # a scatter has one weight for all columns of a class: it takes the largest of their bounds
+    n_bound = _bound(difference, "n", difference.mean)  # (c, d)
+    n = _remaining_weight(difference.n, n_bound.reshape(*difference.n.shape, -1).max(-1))
+
+    # sums of squares are not negative; if one is, beyond rounding, other rows were removed than fitted
+    if (difference.own < -_bound(difference, "ss", difference.mean)).any():
+        raise ValueError(NEVER_FITTED.format("squares"))
+
+    # bounds on mean and squares, (c, d) both, 0 where no row is left; the error under the name "mean" is that of the
+    # sum n·mean, so that its bound is divided by n
+    is_empty = n.estimate <= 0  # of the shape of n: (c, d) or (c,)
+    weight = along(n.estimate, difference.mean) + np.zeros_like(difference.mean)  # n by class and column, (c, d)
+    ss_bound = _zero_where(is_empty, _bound(difference, "ss", difference.mean))
+    mean_bound = _zero_where(is_empty, _bound(difference, "mean", difference.mean)) / _safe(weight)
+
+    # constant columns get their value as the mean, and no squares; where that is certain, nothing is left to be moved
+    columns = _constant_columns(difference, weight, mean_bound, ss_bound)
+    mean_bound = np.where(columns.is_certain, 0, mean_bound)
+    ss_bound = np.where(columns.is_certain, 0, ss_bound)
+    mean = np.where(columns.is_constant, columns.value, difference.mean)
+    estimate = replace(
+        difference,
+        n=n.estimate,
+        mean=_zero_where(is_empty, mean),
+        ss=_zero_where(is_empty, _squares(difference, columns.is_constant)),
+        error=_error_of_rows(difference, is_empty),
+    )
+
+    # of cross products only the diagonal is moved
+    if isinstance(difference, Scatter):
+        ss_bound = ss_bound[..., None] * np.eye(ss_bound.shape[-1])  # (c, d, d)
+    return Remaining(estimate, replace(estimate, n=n.moved, mean=estimate.mean + mean_bound, ss=estimate.ss + ss_bound))
+
+
+class _ConstantColumns(NamedTuple):
+    """Columns whose remaining cells are all equal, as far as rounding lets one see.
+
+    Fields
+    ------
+    is_constant : (d,) whether all squares, and differences of class means, are within their bounds
+    is_certain : (d,) whether the bounds are so small that a refit would find the same
+    value : (d,) the value of the column, exactly 0 if that is within its bound
+    """
+
+    is_constant: Bool[np.ndarray, " d"]
+    is_certain: Bool[np.ndarray, " d"]
+    value: Float[np.ndarray, " d"]
+
+
+def _constant_columns(
+    difference: Moments | Scatter, weight: np.ndarray, mean_bound: np.ndarray, ss_bound: np.ndarray
+) -> _ConstantColumns:
+    """Which columns have one value in all remaining cells, of all classes, and that value.
+
+    In exact arithmetic such a column has squares of 0 about its mean, and the same mean in every class. Here both are
+    known up to a bound on their rounding. So a column is called constant if rounding alone explains its squares in
+    every class, and the differences of the class means from the common mean. Example: squares of 3e-10 with the bound
+    4e-10 count as 0, squares of 5e-10 do not.
+
+    Parameters
+    ----------
+    difference : statistics of the remaining rows; `own` are their squares by class and column
+    weight, mean_bound, ss_bound : (c, d) weight of the cells, and bounds on the rounding of their mean and squares
+    """
+    # the value is the weighted mean of all classes; it has at most the rounding of the worst of them. A difference of a
+    # class mean and this value has at most the sum of both bounds
+    value = (weight * difference.mean).sum(0) / np.maximum(weight.sum(0), 1e-300)  # (d,)
+    largest_bound = abs(mean_bound).max(0)  # (d,)
+    has_no_spread = difference.own <= ss_bound  # (c, d)
+    has_same_mean = abs(difference.mean - value) <= mean_bound + largest_bound  # (c, d)
+    is_empty = weight <= 0  # a class without cells does not matter
+    is_constant = ((has_no_spread & has_same_mean) | is_empty).all(0)  # (d,)
+
+    # a value within its bound is taken for 0
+    value = np.where(is_constant & (abs(value) <= largest_bound), 0, value)
+
+    # that it is constant is certain where the bounds are tiny beside the value itself, a share of 1e-12 at most. If
+    # every cell were off by 1e-12 · |value|, the squares would be weight · (1e-12 · value)². `_safe` puts 1 for a
+    # weight of 0
+    ss_is_sure = ss_bound <= _safe(weight) * (_NOISE * value) ** 2  # (c, d)
+    mean_is_sure = mean_bound <= _NOISE * abs(value)  # (c, d)
+    is_certain = is_constant & (ss_is_sure & mean_is_sure).all(0)  # (d,)
+    return _ConstantColumns(is_constant, is_certain, value)
+
+
+def _squares(difference: Moments | Scatter, is_constant: Bool[np.ndarray, " d"]) -> np.ndarray:
+    """Squares (c, d), or cross products (c, d, d), that are 0 in constant columns.
+
+    Rounding leaves no square below 0; cross products stay as they are, as they may have either sign.
+    """
+    if isinstance(difference, Scatter):
+        # an entry (j, k) is 0 if column j or column k is constant: (d,) along the columns of the matrix, or (d, 1)
+        # along its rows
+        return np.where(is_constant | is_constant[:, None], 0, difference.ss)
+    return np.where(is_constant, 0, np.maximum(difference.ss, 0))
+
+
+def _bound(stats: Any, name: str, like: Array) -> np.ndarray:
+    """The bound on the rounding of the field `name`, 4 standard deviations, in the shape of `like`; 0 if it is exact.
+
+    `stats.error` holds the variance of the rounding of each field by name; it lacks those that are exact.
+    """
+    variance = (stats.error or {}).get(name, 0.0)
+    zeros = 0 * like  # gives the result its shape, as the variance may be a single number
+    return zeros + _BOUND * np.sqrt(np.maximum(variance, 0))
+
+
+def _error_of_rows(stats: Any, is_empty: np.ndarray) -> dict[str, Any]:
+    """Variances of the rounding of each field by name, 0 where no row is left; that of the weight stays."""
+    errors = {}
+    for name, variance in (stats.error or {}).items():
+        errors[name] = variance if name == "n" else _zero_where(is_empty, variance)
+    return errors
+
+
+def _zero_where(is_empty: np.ndarray, values: Any) -> np.ndarray:
+    """Values that are 0 for the classes, or cells, of which no row is left.
+
+    `values` have the axes of `is_empty`, and perhaps more after them, over which it is repeated: `is_empty` (c,) is
+    reshaped to (c, 1, 1) for values (c, d, d).
+    """
+    trailing_axes = (1,) * (np.ndim(values) - is_empty.ndim)
+    return np.where(is_empty.reshape(is_empty.shape + trailing_axes), 0, values)
+
+
+def _safe(weight: np.ndarray) -> np.ndarray:
+    """Weights to divide by: 1 where there is none."""
+    return np.where(weight > 0, weight, 1)
+
+
+# --- digits of the posterior ------------------------------------------------------------------------------------------
+
+
+def is_certain(remaining: Remaining) -> bool:
+    """Whether the statistics alone show that rounding leaves nine digits of every field of a posterior.
+
+    A field is one array of a posterior's hyperparameters. The answer is True if rounding moves every sum by at most
+    1e-10 of itself, and every mean by at most 1e-10 standard deviations. Why this suffices:
+
+    - a field other than a mean is a sum s of the rows plus an amount a ≥ 0 of the prior. If s has the error e, the
+      relative error of the field is e / (s + a) ≤ e / s
+    - a posterior mean is a weighted average of the prior mean and the mean of the rows, so it moves by no more than the
+      latter
+
+    The limit is 1e-10, not 1e-9, to leave a factor of ten. False does not mean doubt, only that the two posteriors have
+    to be compared entry by entry, by `find_doubt`. It is always the answer for cross products, because columns that are
+    nearly multiples of each other lose digits in the inverse matrix, and for statistics whose rounding is not known.
+
+    Parameters
+    ----------
+    remaining : statistics of the rows that are left, and the same moved by the bound of their rounding
+    """
+    # every sum with its moved copy: first the class weights
+    pairs = [(remaining.estimate.n, remaining.moved.n)]
+    for name, block in remaining.estimate.blocks.items():
+        moved = remaining.moved.blocks[name]
+        match block:
+            case Moments():
+                # a mean may be 0, so its change is measured in standard deviations of the cells
+                spread = np.sqrt(block.ss / _safe(block.n))
+                if (abs(moved.mean - block.mean) > _NO_DOUBT * spread).any():
+                    return False
+                pairs += [(block.n, moved.n), (block.ss, moved.ss)]
+            case Totals():  # sums of counts
+                pairs += [(block.n, moved.n), (block.total, moved.total)]
+            case Counts():  # numbers of events
+                pairs.append((block.n, moved.n))
+            case _:  # cross products, or statistics of unknown rounding
+                return False
+    changes_are_small = [(abs(moved - value) <= _NO_DOUBT * value).all() for value, moved in pairs]
+    return all(changes_are_small)
+
+
+class Doubt(NamedTuple):
+    """A field of a posterior that is known to less than nine digits.
+
+    Fields
+    ------
+    block : name of its block; empty for the class prior
+    column : position of the column in the block; None where the field is that of all columns
+    """
+
+    block: str
+    column: int | None
+
+
+def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
+    """The first field of a posterior that is known to fewer than nine digits; None if there is none.
+
+    A field is one array of hyperparameters, such as the means of the columns. The posterior was computed twice: from
+    the statistics as they are, and from statistics moved by the bound of their rounding. Where the two differ, rounding
+    can matter.
+
+    Parameters
+    ----------
+    posterior : that of the remaining statistics
+    moved : that of the same statistics, moved by the bound of their rounding. Where a field of the two differs by more
+        than 1e-9 of itself, it is in doubt
+    """
+    # class prior, under an empty name, and blocks (the posterior of the columns of one family) by name, each with its
+    # moved copy. `unwrapped` is the block itself or, of a block about a single class, the model of that class
+    pairs = {"": (posterior.classes, moved.classes)}
+    for name, block in posterior.blocks.items():
+        pairs[name] = (block.unwrapped, moved.blocks[name].unwrapped)
+
+    for name, (block, moved_block) in pairs.items():
+        for field in fields(block):
+            value = getattr(block, field.name)
+            if not isinstance(value, np.ndarray):  # a setting, such as a flag
+                continue
+            # by entry: whether it changes by more than 1e-9 of its scale. The scale of a mean is a standard deviation,
+            # that of other fields their own size
+            is_doubtful = _is_doubtful(field.name, value, getattr(moved_block, field.name), block)
+            if is_doubtful.any():
+                first_entry = np.argwhere(is_doubtful)[0]  # its index along each axis
+                return Doubt(name, _column_of(block, field.name, first_entry))
+    return None
+
+
+def _column_of(block: Any, field: str, position: np.ndarray) -> int | None:
+    """The column of the entry of a field at `position`, its index along each axis; None if no axis is of columns.
+
+    Example: a field with the axes (class, feature) and the position (2, 5) has the column 5.
+
+    Parameters
+    ----------
+    block, field : the posterior, and the name of an array of it, whose axes `fields_` declares
+    position : index of an entry along each axis
+    """
+    declared = block.fields_.get(field)
+    if declared is None or "feature" not in declared.axes:
+        return None
+    # an array with fewer axes than declared has the columns on its last one
+    axis = min(declared.axes.index("feature"), len(position) - 1)
+    return int(position[axis])
+
+
+def _is_doubtful(name: str, value: np.ndarray, moved: np.ndarray, block: Any) -> np.ndarray:
+    """Where a field of a posterior is known to fewer than nine digits.
+
+    That is where it changes by more than 1e-9 of its scale when the statistics are moved by their rounding. Which scale
+    that is depends on the name that the families give a field:
+
+    - "S", the scale matrix of an inverse-Wishart density: only the diagonal is looked at. S may be nearly singular, so
+      the scale of S_jj is what column j has alone, its squares about the regression on all other columns
+    - "m", the mean of a Gaussian: it may be near 0, so its scale is a standard deviation
+    - any other field is a positive amount, and its scale is itself
+
+    Parameters
+    ----------
+    name : name of the field
+    value, moved : the field, and the same after statistics that were moved by their rounding
+    block : the posterior whose field it is
+
+    Returns
+    -------
+    booleans of the shape of the field; of a matrix (c, d, d) those of its diagonal (c, d)
+    """
+    with np.errstate(all="ignore"):
+        change = abs(moved - value)
+        if name == "S":
+            change = change.diagonal(axis1=-2, axis2=-1)  # (c, d)
+            scale = _squares_given_others(block)  # 1/(S⁻¹)_jj, (c, d)
+        elif name == "m":
+            scale = _standard_deviation(block)  # of the cells, (c, d)
+        else:
+            scale = abs(value)
+        return np.asarray(change > _SURE * scale)
+
+
+def _standard_deviation(block: Any) -> np.ndarray:
+    """About the standard deviation of the cells of a Gaussian block, by which a mean is measured.
+
+    The block has one of three sets of fields: S and ν, of which S / ν estimates a covariance matrix; a variance that is
+    known; or a and b, of which b / a estimates a variance. Of a covariance matrix the deviation is that of a column
+    given all others, as columns may nearly be multiples of each other.
+    """
+    if hasattr(block, "S"):
+        return np.sqrt(_squares_given_others(block) / block.nu[:, None])  # (c, d)
+    if hasattr(block, "variance"):
+        return np.sqrt(block.variance)
+    return np.sqrt(block.b / block.a)
+
+
+def _squares_given_others(block: Any) -> np.ndarray:
+    """The part of the scale matrix S that is each column's own, given all others: 1/(S⁻¹)_jj, (c, d).
+
+    It is the squares about the regression of column j on all other columns.
+    """
+    return 1 / np.linalg.inv(block.S).diagonal(axis1=-2, axis2=-1)
