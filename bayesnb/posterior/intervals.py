@@ -45,6 +45,7 @@ Model: TypeAlias = NaiveBayes | OneDependence  # what an estimator learns
 METHODS = "auto", "analytic", "draws"
 
 _POINTS, _DRAWS = 1024, 1000  # points and draws by default
+_SKEWED_DRAWS = 4000  # by default for rows that are too skewed for points: of 1,000 draws few lie near such an end
 _NODES = 128  # quantiles that stand for one dimension, to average over it
 _NO_MEANS = 0  # quantiles where no average is wanted, but only the ends of intervals
 _TAILS = 0.2  # excess kurtosis of ℓ_1 − ℓ_0 beyond that of its Pearson III variable: two dimensions from there on
@@ -97,7 +98,8 @@ def intervals(
     level : posterior mass inside, between 0 and 1
     method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, and for rows
         whose log joint is too skewed for a Pearson III variable, else analytic
-    n_draws : draws, by default 1,000; or points, rounded up to a power of two, by default 1,024
+    n_draws : draws, by default 1,000, or 4,000 for rows that are too skewed; or points, rounded up to a power of two,
+        by default 1,024
     seed : of either; all rows share one set of points
 
     Raises
@@ -194,7 +196,8 @@ def _over_posterior(
     # because rows are not skewed by that method
     drawn_rows = np.sort(np.concatenate(skewed_rows))
     if method == "auto" and len(drawn_rows):
-        drawn = _over_posterior(nb, rows_at(rows, drawn_rows), level, "draws", n_draws, seed, n_nodes)
+        n_skewed_draws = _SKEWED_DRAWS if n_draws is None else n_draws
+        drawn = _over_posterior(nb, rows_at(rows, drawn_rows), level, "draws", n_skewed_draws, seed, n_nodes)
         mean[drawn_rows] = drawn.mean
         ends[drawn_rows] = drawn.ends
     return MeanAndInterval(mean, ends)
