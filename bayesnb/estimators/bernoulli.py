@@ -73,7 +73,7 @@ class BernoulliNB(AbstractNB):
     binarize: float | None = 0.0
 
     _family = BetaBernoulli
-    variants: ClassVar = {"bernoulli": {"binarize": None}}
+    _variants: ClassVar = {"bernoulli": {"binarize": None}}
 
     def _rows_by_block(self, state: State, X: Any) -> Rows:
         """Some validated rows as zeros and ones: 1 where a cell is above the threshold `binarize`.

@@ -111,7 +111,7 @@ class PoissonNB(AbstractRates):
     """
 
     _family = GammaPoisson
-    variants: ClassVar = {"poisson": {}}
+    _variants: ClassVar = {"poisson": {}}
 
     def _shape_and_rate(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """α, and β = α (n + 1)/(Σx + ½): the prior mean α/β is close to the mean count of all rows."""
@@ -166,7 +166,7 @@ class ExponentialNB(AbstractRates):
     """
 
     _family = GammaExponential
-    variants: ClassVar = {"exponential": {}}
+    _variants: ClassVar = {"exponential": {}}
 
     def _shape_and_rate(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Shape α, and rate β = α x̄ with x̄ the mean of the feature over all rows: α pseudo-rows of the value x̄.
@@ -233,7 +233,7 @@ class GeometricNB(AbstractRates):
     beta: Any = 1.0
 
     _family = BetaGeometric
-    variants: ClassVar = {"geometric": {}}
+    _variants: ClassVar = {"geometric": {}}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -289,7 +289,7 @@ class MultinomialNB(AbstractNB):
     force_alpha: bool = True
 
     _family = DirichletMultinomial
-    variants: ClassVar = {"multinomial": {}}
+    _variants: ClassVar = {"multinomial": {}}
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         return {BLOCK: self._family(self._concentration(state, state.shape))}
@@ -353,7 +353,7 @@ class ComplementNB(AbstractNB):
     class_alpha: Any = field(default=1.0, init=False)  # the rule has no class probabilities to learn
 
     _family = DirichletComplement
-    variants: ClassVar = {"complement": {}}
+    _variants: ClassVar = {"complement": {}}
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         boolean("norm", self.norm)
@@ -361,7 +361,7 @@ class ComplementNB(AbstractNB):
 
     def _class_prior(self, state: State) -> AbstractClasses:
         """Fixed class probabilities: those given, otherwise equal ones."""
-        if getattr(self, self.class_prior_parameter) is not None:
+        if getattr(self, self._class_prior_parameter) is not None:
             return super()._class_prior(state)
         n_classes = len(state.classes)
         return FixedClasses(np.full(n_classes, 1 / n_classes))
@@ -380,15 +380,15 @@ class ComplementNB(AbstractNB):
         if not self.norm:
             return super()._joint_table(X, scores, normalized)
         state = self._fitted()
-        weights, intercept = self.linear_form()  # w (d, c), divided by their sums because of `norm`, and b (c,)
+        weights, intercept = self.model_.linear_form()  # w (d, c), divided by their sums because of `norm`, and b (c,)
         rows, _, _ = self._validate(X, state)
         counts = self._float_rows_by_block(state, rows)[BLOCK]
         scores_by_class = counts @ weights + intercept
         return log_normalize(scores_by_class) if normalized else scores_by_class
 
-    def linear_form(self, theta: Parameters | None = None) -> tuple[Any, Any]:
-        """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`. Provisional."""
-        weights, intercept = super().linear_form(theta)  # (d, c), −log θ of the complements; and (c,)
+    def _linear_form(self, state: State, theta: Parameters | None) -> tuple[Any, Any]:
+        """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`."""
+        weights, intercept = super()._linear_form(state, theta)  # (d, c), −log θ of the complements; and (c,)
         if self.norm:
             # weights −log θ are ≥ 0; their sum is 0 only if there is a single feature, whose θ is 1
             total = weights.sum(0)  # (c,)
@@ -396,19 +396,18 @@ class ComplementNB(AbstractNB):
         return weights, intercept
 
     @property
-    def ignored_by_loo(self) -> str:
-        """Settings that `predict` uses and leave-one-out does not: `estimate` and `norm`. Provisional."""
-        settings = [super().ignored_by_loo, "norm=True" if self.norm else ""]
+    def _ignored_by_loo(self) -> str:
+        """Settings that `predict` uses and leave-one-out does not: `estimate` and `norm`."""
+        settings = [super()._ignored_by_loo, "norm=True" if self.norm else ""]
         return " and ".join(setting for setting in settings if setting)
 
-    def contributions(self, X: Any, **settings: Any) -> Any:
-        """As in `AbstractNB`, without `norm`, whose weights come from no likelihood. Provisional."""
+    def _check_likelihood(self) -> None:
+        """Raise a ValueError with `norm`, whose weights come from no likelihood."""
         if self.norm:
             raise ValueError("`norm` is True, and such weights have no likelihood to explain; set it to False")
-        return super().contributions(X, **settings)
 
     @property
     def feature_log_prob_(self) -> np.ndarray:
         """Weights −log θ (c, d) under the current estimate; `norm` divides them by their sum, as in scikit-learn."""
-        weights, _ = self.linear_form()
+        weights, _ = self.model_.linear_form()
         return weights.T

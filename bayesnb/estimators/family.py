@@ -68,7 +68,7 @@ class FamilyNB(AbstractNB):
 
     def _cell_advice(self) -> str:
         name = type(self.family).__name__
-        return f"a cell of {name} is {self.cells.describe()}. Choose another family, or prepare the column."
+        return f"a cell of {name} is {self._cells.describe()}. Choose another family, or prepare the column."
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -83,8 +83,8 @@ class FamilyNB(AbstractNB):
                 return np.shape(getattr(self.family, name))[-1]
         return None
 
-    def levels_of(self, feature: int) -> Any:
-        """Labels of the levels of a column, None where it has no levels. Provisional."""
+    def _levels_of(self, state: State, feature: int) -> Any:
+        """Labels of the levels of a column, (k,); None where it has no levels."""
         return None if self._n_levels is None else np.arange(self._n_levels)
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
@@ -107,17 +107,17 @@ class FamilyNB(AbstractNB):
         n_classes, n_columns = state.shape
         return {BLOCK: checked_prior("family", self._family, {"class": n_classes, "feature": n_columns})}
 
-    def block_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional.
+    def _block_labels(self, state: State, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class.
 
         "feature_" is the second axis of features of a covariance, whose coordinates need another name.
         """
-        names = super().block_labels(block)["feature"]
+        names = state.columns.labels
         return {"feature": names, "feature_": names, "level": np.arange(self._n_levels or 0)}
 
-    def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
-        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
-        block_prior = self._fitted().prior.blocks[BLOCK]
+    def _block_dims(self, state: State, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis."""
+        block_prior = state.prior.blocks[BLOCK]
         axes = block_prior.sites()[parameter].axes  # of the NumPyro site, such as ("class", "feature", "event")
 
         # NumPyro calls an axis "event" if its entries are one random vector. Beside an axis of features these are the

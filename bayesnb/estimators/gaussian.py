@@ -92,7 +92,7 @@ class GaussianNB(AbstractNB):
     known_variance: Any = None
 
     _family = NormalInverseGamma
-    variants: ClassVar = {"gaussian": {}, "pooled": {"variance": "pooled"}}
+    _variants: ClassVar = {"gaussian": {}, "pooled": {"variance": "pooled"}}
     _default_follows_rows = True
     _infinite_shows = True
 

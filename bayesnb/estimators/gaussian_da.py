@@ -79,7 +79,7 @@ class GaussianDA(AbstractNB):
     covariance: str = "class"
 
     _family = NormalInverseWishart
-    variants: ClassVar = {"gaussian-da": {}, "shared-da": {"covariance": "shared"}}
+    _variants: ClassVar = {"gaussian-da": {}, "shared-da": {"covariance": "shared"}}
     _most_columns = 60
     _default_follows_rows = True
 
@@ -172,20 +172,20 @@ class GaussianDA(AbstractNB):
         state = nb._fitted()
         if nb.covariance != "class":
             raise AttributeError(f"covariance={nb.covariance!r} has no quadratic term; use coef_")
-        theta = nb.point_estimate(state) or state.posterior.mean()  # None, of "predictive", becomes the mean
+        theta = nb._point_estimate(state) or state.posterior.mean()  # None, of "predictive", becomes the mean
         # log p(x | μ, Σ) = −½ (x − μ)ᵀΣ⁻¹(x − μ) + … as xᵀAx + w·x + b: here only A, (c, d, d)
         quadratic, _, _ = state.posterior.blocks[BLOCK].quadratic_form(theta[BLOCK])
         return quadratic
 
-    def block_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
-        labels = super().block_labels(block)
+    def _block_labels(self, state: State, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class."""
+        labels = super()._block_labels(state, block)
         if self.covariance == "identity":
             return labels
         return labels | {"feature_": labels["feature"]}
 
-    def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
-        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
+    def _block_dims(self, state: State, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis."""
         if self.covariance == "shared" and parameter == "covariance":
             return ["feature", "feature_"]
-        return super().block_dims(block, parameter, ndim)
+        return super()._block_dims(state, block, parameter, ndim)

@@ -92,7 +92,7 @@ class KernelNB(AbstractNB):
     prior: Any = field(default=None, init=False)  # see the Notes
 
     _family = KernelDensity
-    variants: ClassVar = {"kernel": {}}
+    _variants: ClassVar = {"kernel": {}}
     _most_cells = 20_000
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
