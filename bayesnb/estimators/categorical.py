@@ -9,10 +9,12 @@ from scipy import sparse
 from ..families.categorical import DirichletCategorical
 from ..models.naive_bayes import Rows
 from ..sums.statistics import Counts
+from ._documented import documented
 from ._fitted import State
 from ._levels import AbstractLevels, are_codes, counted_levels, places_among, shown_levels, sizes_of
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(AbstractLevels):
     """Naive Bayes for features with levels: θ_cj ~ Dirichlet(α), x_ij | y_i = c ~ Categorical(θ_cj).
@@ -21,23 +23,15 @@ class CategoricalNB(AbstractLevels):
     ----------
     alpha : float or (d,), default 1
         pseudo-count of each level in each class, positive
-    force_alpha : bool, default True
-        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
+    {force_alpha}
     prior : optional
         your own prior. It may be a NumPyro distribution such as `dist.Dirichlet([5, 1, 1])`, with one pseudo-count a
-        level, a mapping of fields such as `{"alpha": [5, 1, 1]}`, or a family. A mapping from column (name or
-        position) to one of these sets the prior of single columns. The other columns keep the default. See the guide
-        "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
+        level, a mapping of fields such as `{"alpha": [5, 1, 1]}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
     min_categories : int, (d,) or None, default None
         smallest number of levels of a feature of whole numbers, whose levels are 0 … max, and of one without a cell
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses
+    {estimate}
 
     Attributes
     ----------

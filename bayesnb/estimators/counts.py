@@ -14,6 +14,7 @@ from ..families.poisson import GammaPoisson
 from ..models.naive_bayes import Parameters
 from ..numerics.special import log_normalize
 from ._base import AbstractNB
+from ._documented import documented
 from ._fitted import State
 from ._input import BLOCK, boolean
 
@@ -64,6 +65,7 @@ class AbstractRates(AbstractNB):
         return self.beta is None
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class PoissonNB(AbstractRates):
     """Naive Bayes for independent counts: λ_cj ~ Gamma(α, rate β_j), x_ij | y_i = c ~ Poisson(λ_cj).
@@ -78,21 +80,15 @@ class PoissonNB(AbstractRates):
         never zero
     prior : optional
         your own prior. It may be a NumPyro distribution such as `dist.Gamma(2, 1)` (shape and rate), a mapping of
-        fields such as `{"a": 2, "b": 1}`, or a family. A mapping from column (name or position) to one of these sets
-        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the negative binomial
+        fields such as `{"a": 2, "b": 1}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
+    {estimate}
+        The predictive is the negative binomial
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
@@ -118,6 +114,7 @@ class PoissonNB(AbstractRates):
         return alpha, np.maximum(alpha * (n + 1) / (total + 0.5), 1e-300)  # 1/β stays finite
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class ExponentialNB(AbstractRates):
     """Naive Bayes for waiting times and other amounts ≥ 0: λ_cj ~ Gamma(α, rate β_j), x_ij ~ Exponential(λ_cj).
@@ -131,21 +128,15 @@ class ExponentialNB(AbstractRates):
         α_j x̄_j, where x̄_j is the (weighted) mean of feature j over all rows; see the Notes
     prior : optional
         your own prior. It may be a NumPyro distribution such as `dist.Gamma(2, 1)` (shape and rate), a mapping of
-        fields such as `{"a": 2, "b": 1}`, or a family. A mapping from column (name or position) to one of these sets
-        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the Lomax distribution
+        fields such as `{"a": 2, "b": 1}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
+    {estimate}
+        The predictive is the Lomax distribution
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
@@ -186,6 +177,7 @@ class ExponentialNB(AbstractRates):
         return np.where(is_positive, alpha, pseudo_rows), np.where(is_positive, alpha * mean, pseudo_rows)
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class GeometricNB(AbstractRates):
     """Naive Bayes for failures before the first success: θ_cj ~ Beta(α, β), p(x_ij | y_i = c) = θ_cj (1 − θ_cj)^x.
@@ -198,21 +190,15 @@ class GeometricNB(AbstractRates):
         pseudo-count of failures, positive
     prior : optional
         your own prior of the probability of success. It may be a NumPyro distribution such as `dist.Beta(2, 8)`, a
-        mapping of fields such as `{"a": 2, "b": 8}`, or a family. A mapping from column (name or position) to one of
-        these sets the prior of single columns. The other columns keep the default. See the guide "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the beta-geometric distribution
+        mapping of fields such as `{"a": 2, "b": 8}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
+    {estimate}
+        The predictive is the beta-geometric distribution
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
@@ -236,6 +222,7 @@ class GeometricNB(AbstractRates):
     _variants: ClassVar = {"geometric": {}}
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultinomialNB(AbstractNB):
     """Naive Bayes for counts of events, such as words: θ_c ~ Dirichlet(α), x_i | y_i = c ~ Multinomial(L_i, θ_c).
@@ -244,26 +231,19 @@ class MultinomialNB(AbstractNB):
     ----------
     alpha : float or (d,), default 1
         pseudo-count of each event in each class, positive
-    force_alpha : bool, default True
-        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
+    {force_alpha}
     prior : optional
         your own prior. It may be a NumPyro distribution `dist.Dirichlet(…)` with one pseudo-count a feature, a mapping
-        of fields such as `{"alpha": 0.5}`, or a family. A mapping from column (name or position) to one of these sets
-        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the Dirichlet–multinomial. "mean" is the
-        add-α smoothing of scikit-learn. The two differ as soon as a row has two events
+        of fields such as `{"alpha": 0.5}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
+    {estimate}
+        The predictive is the Dirichlet–multinomial. "mean" is the add-α smoothing of scikit-learn. The two differ as
+        soon as a row has two events
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) given the row lengths, nats
     coef_, intercept_ : linear discriminant
 
@@ -295,6 +275,7 @@ class MultinomialNB(AbstractNB):
         return {BLOCK: self._family(self._concentration(state, state.shape))}
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class ComplementNB(AbstractNB):
     """Naive Bayes for counts; each class is learnt from the rows of all other classes, as in Rennie et al. (2003).
@@ -306,12 +287,11 @@ class ComplementNB(AbstractNB):
     ----------
     alpha : float or (d,), default 1
         pseudo-count of each event in each complement, positive
-    force_alpha : bool, default True
-        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
+    {force_alpha}
     prior : optional
         your own prior. It may be a NumPyro distribution `dist.Dirichlet(…)` with one pseudo-count a feature, a mapping
-        of fields such as `{"alpha": 0.5}`, or a family. A mapping from column (name or position) to one of these sets
-        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
+        of fields such as `{"alpha": 0.5}`, or a family.
+        {prior_of_columns}
     fit_prior : bool, default True
         accepted as in scikit-learn. It has no effect in either library: see class_prior
     class_prior, priors : (c,), optional
@@ -321,14 +301,12 @@ class ComplementNB(AbstractNB):
         whether the weights of each class are divided by their sum, as in scikit-learn. The weights then no longer come
         from a likelihood. Only prediction and the linear form use them. With estimate="predictive" they use the
         posterior mean. Draws, evidence, leave-one-out and the posterior do not change
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the composite of Dirichlet–multinomials.
-        "mean" is the add-α smoothing of scikit-learn
+    {estimate}
+        The predictive is the composite of Dirichlet–multinomials. "mean" is the add-α smoothing of scikit-learn
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : composite log evidence in nats. It compares settings of this estimator, but not different estimators
     coef_, intercept_ : linear discriminant
     feature_log_prob_ : the weights of every class, (c, d)

@@ -9,10 +9,12 @@ from sklearn.utils import Tags
 from ..families.base import AbstractConjugate
 from ..numerics.supports import checked_prior, shortened
 from ._base import AbstractNB
+from ._documented import documented
 from ._fitted import State
 from ._input import BLOCK
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class FamilyNB(AbstractNB):
     """Naive Bayes with the likelihood of any conjugate family: x_i | y_i = c ~ family with parameters θ_c.
@@ -25,19 +27,12 @@ class FamilyNB(AbstractNB):
     prior : optional
         replaces fields of `family`. It may be a NumPyro distribution, a mapping of fields, or a mapping from column
         (name or position) to one of these. See the guide "Which prior?"
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
+    {estimate}
+    {class_parameters}
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant, where the family has one
 

@@ -17,6 +17,7 @@ from ..numerics.pytrees import record
 from ..tables.names import listed
 from ._automatic import as_described, automatic_contract, automatic_parts, positions
 from ._base import AbstractNB
+from ._documented import documented
 from ._fitted import State
 from ._input import checked_rows
 from ._view import ModelView, PartView
@@ -114,6 +115,7 @@ class Part:
         return replace(self, estimator=self.estimator._holding(state))
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class MixedNB(AbstractNB):
     """Naive Bayes for mixed columns: p(x_i | y_i = c) = Π_parts p(x_i,part | y_i = c); each part has its own estimator.
@@ -130,12 +132,7 @@ class MixedNB(AbstractNB):
         the same value in every row, or no value at all.
         `contract_` lists them with the reason. With `partial_fit` the first batch decides. Where a part is a
         `BernoulliNB` with binarize=None, numbers other than 0 and 1 in rows to predict count as missing, with a warning
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
+    {class_parameters}
     estimate : "predictive" (default), "mean", "map" or "mle"
         what prediction uses in all parts. The `estimate` and the class prior of a part's estimator are ignored
 
