@@ -145,7 +145,7 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
         Features are independent given the class, so the average of products is a product of averages: feature j has the
         factor w_j p(x_ij | y = c) + (1 − w_j) p(x_ij), with w_j the posterior probability that it depends on the class.
         """
-        rows = self.estimator_.encode(X)  # the cells (n, k) of each block
+        rows = self.estimator_.model_.encode(X)  # the cells (n, k) of each block
         # log p(y = c | data) comes first, and log factors are added feature by feature. `select` makes the model of
         # some columns of a block alone, and `log_predictive` its log p(cell | class, data), parameters integrated out.
         table = self.estimator_.posterior_.classes.log_predictive()  # (c,) at first, then (n, c)
@@ -175,7 +175,7 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
         """
         state = copy(self)  # one state, whatever another thread fits meanwhile
         table = state.predict_joint_log_proba(X)
-        return state.classes_[most_probable(table, state.estimator_.tie_prior())]
+        return state.classes_[most_probable(table, state.estimator_.model_.tie_prior)]
 
 
 class _ComparedBlock(NamedTuple):
@@ -221,7 +221,7 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
     shared_prior = _prior_of_one_class(prior)  # ValueError where the prior differs between classes
     return _ComparedBlock(
         name=name,
-        columns=nb.block_columns()[name],
+        columns=nb.model_.block_columns[name],
         by_class=nb.posterior_.blocks[name],
         shared=shared_prior.update(stats_of_all),
         log_by_class=_by_column(prior.log_marginal(stats)),

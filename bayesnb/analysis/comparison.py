@@ -351,7 +351,7 @@ def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
     # elpd and evidence integrate the parameters out, even of an estimator that predicts by a single estimate of them
     notes = []
     for name, nb in models.items():
-        setting = nb.ignored_by_loo  # in words, such as estimate="mean"; empty where there is none
+        setting = nb.model_.ignored_by_loo  # in words, such as estimate="mean"; empty where there is none
         if setting:
             notes.append(
                 f"{name} predicts with {setting}, which leave-one-out ignores: elpd and accuracy are those of the "

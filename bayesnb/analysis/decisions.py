@@ -198,8 +198,8 @@ def _with_replaced_prior(estimator: AbstractNB, class_prior: Any, old: Any) -> A
     moved = copy.copy(estimator)
     probabilities = _in_order("class_prior", class_prior, moved.classes_)  # (c,)
     # the setting has another name in some estimators: `class_prior`, or `priors` as in scikit-learn's GaussianNB
-    moved.set_params(**{moved.class_prior_parameter: probabilities})
-    return moved.with_statistics(moved.statistics_)  # fitted again, from the sums over rows that it holds
+    moved.set_params(**{moved.model_.class_prior_parameter: probabilities})
+    return moved.model_.with_statistics(moved.statistics_)  # fitted again, from the sums over rows that it holds
 
 
 def _moved_table(table: Any, class_prior: Any, old: Any) -> Float[np.ndarray, "n c"]:

@@ -46,6 +46,7 @@ from sklearn.utils.validation import check_consistent_length
 from ..estimators._base import AbstractNB
 from ..estimators._input import checked_weights, naming, refuse_no_weight
 from ..estimators._suited import check_independent, split_labels
+from ..estimators._view import learn_columns
 from ..estimators._wrapper import AbstractWrapper
 from ..families.base import as_jax
 from ..models.naive_bayes import NaiveBayes, Rows, Statistics, by_rows
@@ -148,8 +149,8 @@ class HalfLabelledClassifier(AbstractWrapper):
             labels, is_missing = split_labels(y, self.missing_label)  # (l,) labels, and (n,) whether a row has none
             check_classification_targets(labels)
         classes, index = np.unique(labels, return_inverse=True)  # (c,), and (l,) class numbers
-        nb = clone(self.estimator)
-        rows = nb.learn_columns(X, classes).encode(X)  # levels and kinds of columns are learnt from all rows
+        model = learn_columns(clone(self.estimator), X, classes)  # levels and kinds of columns, from all rows
+        rows = model.encode(X)
         with naming("X", "y"):
             check_consistent_length(next(iter(rows.values())), is_missing)
         # (n,) non-negative numbers, 1 where none are given
@@ -160,14 +161,14 @@ class HalfLabelledClassifier(AbstractWrapper):
         # whose weight has the factor λ
         label_weights = one_hot(index, len(classes), weight[~is_missing])  # sparse (l, c)
         weight_in_fit = np.where(is_missing, self.unlabelled_weight * weight, weight)  # (n,)
-        counter = nb.prior_for()  # any prior will do: only its method that sums over rows is used
+        counter = model.prior_for()  # any prior will do: only its method that sums over rows is used
         data = _Data.of(counter, rows, is_missing, label_weights, weight_in_fit)
-        _refuse_unsuited(self.estimator, counter, nb.with_statistics(data.labelled))
+        _refuse_unsuited(self.estimator, counter, model.with_statistics(data.labelled))
 
         # A prior that is scaled by the rows depends on their weight, but not on how it is shared out among the classes.
         # So soft labels of 1/c give the prior of all iterations.
         uniform = np.full((is_missing.sum(), len(classes)), 1 / len(classes))  # (u, c)
-        prior = nb.prior_for(data.statistics(uniform))
+        prior = model.prior_for(data.statistics(uniform))
         # soft labels and parameters in turns: `q` (u, c) label distributions, `bounds` after each iteration
         climb = self._climb(prior, data)
         if not climb.has_ended:
@@ -178,7 +179,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         label_distributions[~is_missing] = np.eye(len(classes))[index]
         label_distributions[is_missing] = climb.q
         return self._take_over(
-            nb.with_statistics(climb.statistics),
+            model.with_statistics(climb.statistics),
             n_iter_=len(climb.bounds),
             lower_bounds_=np.array(climb.bounds),
             lower_bound_=climb.bounds[-1],
@@ -295,12 +296,13 @@ class HalfLabelledClassifier(AbstractWrapper):
         nb = self.estimator_
         prior = as_jax(nb.prior_)
         labels, is_missing = split_labels(y, self.missing_label)  # the labels that are there, and which rows have none
-        rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in nb.encode(X).items()}  # by block
+        cells = nb.model_.encode(X)  # by block
+        rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in cells.items()}
 
         # prior and rows with a label: the model samples its parameters, and the trace notes the value of each
         with handlers.trace() as sites:
             # `sample` statements of NumPyro: θ from the prior, then the cells of these rows observed
-            prior.model(rows_at(rows, ~is_missing), nb.class_index(labels))
+            prior.model(rows_at(rows, ~is_missing), nb.model_.class_index(labels))
         # a site is a random variable of NumPyro; `from_sites` makes parameters by block of values by site
         theta = prior.from_sites({name: site["value"] for name, site in sites.items()})
 
@@ -433,9 +435,9 @@ def _refuse_unsuited(estimator: Any, model: NaiveBayes, nb: AbstractNB) -> None:
     # The parts of a model: the estimator itself, or those that a MixedNB is made of, each an estimator with the columns
     # that it reads. A part may be the model of a single class, `only_class`, and else that is None. A prior that
     # follows the rows, such as one with the variance of the column, would then follow the rows of this class.
-    for _, part, block_names, only_class in nb.part_estimators():
-        if only_class is not None and part.prior_follows_rows:
-            name = next(iter(block_names.values()))
+    for part in nb.model_.parts:
+        if part.only_class is not None and part.model.prior_follows_rows:
+            name = next(iter(part.block_names.values()))
             raise ValueError(
                 f"`estimator` has a part {name!r} of one class, whose prior is scaled by rows that are not known; give "
                 "it its own `prior`"

@@ -114,11 +114,11 @@ def importance(
         return log_p if calibration is None else np.log(calibration(log_p))
 
     # the rows as the blocks of the model read them, with class numbers (n,), weights, and groups that leave together
-    label = nb.class_index(y)
+    label = nb.model_.class_index(y)
     n = len(label)
     weights = row_weights(sample_weight, n)
     group = None if groups is None else group_places(groups, n)
-    data = FittedRows(nb.encode(X), label, weights, group)
+    data = FittedRows(nb.model_.encode(X), label, weights, group)
 
     # what the model of all columns predicts; then, for each column, the scores by it alone and without it
     if held_out:
@@ -129,7 +129,7 @@ def importance(
         predictions = _leave_one_out_predictions(nb, data, nb.loo(X, y, weights, groups=groups))
     # for each feature the blocks that read it, and its column there; a block is the columns of one family
     sums = _sum_scores(data, predictions, _block_columns_of_features(nb), log_proba)
-    return _table(nb.feature_names(), sums, level)
+    return _table(nb.model_.feature_names, sums, level)
 
 
 class _Predictions(NamedTuple):
@@ -167,7 +167,7 @@ def _leave_one_out_predictions(nb: Any, data: FittedRows, loo: Any) -> _Predicti
     model of all, and the weights `leaving` that each row has in it. Where groups leave, a fold has the rows of a group
     and the model of all others, and nothing has to leave. The prior stays as it was fitted ("kept").
     """
-    return _Predictions(loo.log_prior, loo.log_joint, folds(nb, data, "kept"))
+    return _Predictions(loo.log_prior, loo.log_joint, folds(nb.model_, data, "kept"))
 
 
 def _block_columns_of_features(nb: Any) -> list[list[tuple[str, int]]]:
@@ -177,7 +177,7 @@ def _block_columns_of_features(nb: Any) -> list[list[tuple[str, int]]]:
     A block is the columns of one family, such as Gaussian, with their posterior.
     """
     block_columns: list[list[tuple[str, int]]] = [[] for _ in range(nb.n_features_in_)]
-    for block, features in nb.block_columns().items():
+    for block, features in nb.model_.block_columns.items():
         for column, feature in enumerate(features):
             block_columns[feature].append((block, column))
     return block_columns

@@ -153,11 +153,11 @@ def map_or_posterior(
 
     # the fit; the new rows as the blocks of the model read them, and class numbers of their labels, if there are any
     nb = clone(estimator).set_params(estimate="predictive").fit(X, y)
-    rows = nb.encode(X_new)
+    rows = nb.model_.encode(X_new)
     index = None
     if y_new is not None:
         check_consistent_length(X_new, y_new)
-        index = nb.class_index(y_new)
+        index = nb.model_.class_index(y_new)
 
     # the log class probabilities (n, c) of the new rows by each way to predict, with its seconds
     by_map = _timed("MAP", lambda: jitted_map(nb, X, y, rows))
@@ -171,7 +171,7 @@ def map_or_posterior(
     of_nuts = None
     nuts_data = None
     if nuts:
-        n_cells = len(nb.class_index(y)) * nb.n_features_in_
+        n_cells = len(nb.model_.class_index(y)) * nb.n_features_in_
         nuts_data = "rows" if n_cells <= _MOST_CELLS else "sums of the rows"
         draws_of_chain = (n_draws + chains - 1) // chains  # n_draws / chains, rounded up
         settings = {"draws": draws_of_chain, "chains": chains, "warmup": warmup, "seed": seed}
@@ -225,12 +225,12 @@ def jitted_map(nb: Any, X: Any, y: Any, rows: Rows) -> Float[np.ndarray, "n c"]:
     ----------
     nb : a fitted estimator, whose prior is taken
     X, y : the training rows and labels
-    rows : the new rows, as `nb.encode` gives them
+    rows : the new rows, as `nb.model_.encode` gives them
     """
     import jax
 
     prior: NaiveBayes = nb.prior_
-    training, index = nb.encode_labelled(X, y)  # cells as numbers, by block, and class numbers
+    training, index = nb.model_.encode_labelled(X, y)  # cells as numbers, by block, and class numbers
 
     @jax.jit
     def program(training: Rows, index: Any, rows: Rows) -> Any:

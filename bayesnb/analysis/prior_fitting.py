@@ -74,7 +74,7 @@ class EvidenceOfPrior(NamedTuple):
         """
         blocks = nb.prior_.blocks
         stats = nb.statistics_.blocks
-        columns = nb.block_columns()  # by block, the positions of its k columns among the d features
+        columns = nb.model_.block_columns  # by block, the positions of its k columns among the d features
         names = declared_fields(blocks).keys()  # of all hyperparameters
 
         # tables (c, d) of each hyperparameter, and (d,) whether the prior of a feature is fitted
@@ -328,7 +328,7 @@ def fit_prior(
 
     # the same estimator with these values as its settings; the statistics do not depend on the prior
     fitted = copy.copy(nb).set_params(**_settings(nb, parameter, problem.prior(z), values))
-    fitted = fitted.with_statistics(nb.statistics_)
+    fitted = fitted.model_.with_statistics(nb.statistics_)
     # −1, 0 or 1 for each coordinate: at the lower bound, inside, at the upper bound
     at_bound = {name: _bound_reached(coordinate) for name, coordinate in z.items()}
     return PriorFit(fitted, fitted.log_evidence_, before, {name: values[name] for name in names}, at_bound)

@@ -69,7 +69,7 @@ def rank_features(
     # what each of the d weights belongs to, and the weights of the current estimate. There are k contrasts: one of two
     # classes, or one of each class against the mean of all.
     try:
-        labels = estimator.weight_labels(getattr(estimator, "feature_names_in_", None))  # (d,)
+        labels = estimator.model_.weight_labels  # (d,)
         weights = _contrasts(estimator)  # (d, k)
     except AttributeError:
         raise ValueError(
@@ -102,7 +102,7 @@ def _contrasts(estimator: Any, theta: Any = None) -> np.ndarray:
 
     `theta` are the parameters; None for those of the current estimate.
     """
-    weights, _ = estimator.linear_form(theta)  # (d, c), and intercepts
+    weights, _ = estimator.model_.linear_form(theta)  # (d, c), and intercepts
     if weights.shape[1] == 2:
         return weights[:, 1:] - weights[:, :1]
     return weights - weights.mean(1, keepdims=True)

@@ -37,6 +37,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ..estimators import CategoricalNB
 from ..estimators._input import Columns, align, checked_rows, naming, refuse_no_weight
 from ..estimators._suited import split_labels
+from ..estimators._view import learn_columns
 from ..numerics.arrays import Bool, Float, Int, PerRow, Table
 from ..numerics.progress import tracked
 from ..numerics.random import generator
@@ -1008,7 +1009,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _read(self, X: Any, fresh: bool = False) -> list[np.ndarray]:
         """The columns of a table, (n,) objects or floats each; `fresh` is True in `fit`, which checks the levels."""
         if fresh:
-            CategoricalNB().learn_columns(X, self.classes_)  # refuses cells that are no levels
+            learn_columns(CategoricalNB(), X, self.classes_)  # refuses cells that are no levels
         return [np.asarray(_safe_indexing(X, j, axis=1), dtype=object) for j in range(self.n_features_in_)]
 
     def _learn_categories(self, columns: list[np.ndarray], is_training: Bool[np.ndarray, " n"]) -> None:

@@ -276,7 +276,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         # each of the three has a method `tables`, which yields the predictions of one model after the other
         if not isinstance(self.estimator_, AbstractNB):
             models = _Refits(self.estimator, training, label, X, len(self.classes_))
-        elif self.estimator_.ignored_by_loo:  # in words, such as estimate="mean"; empty where nothing is
+        elif self.estimator_.model_.ignored_by_loo:  # in words, such as estimate="mean"; empty where nothing is
             models = _PointEstimates(self.estimator_, training, label, X)
         else:
             models = _Remainders(self.estimator_, training, label, X)
@@ -547,12 +547,12 @@ class _Remainders(_CrossModels):
         """
         # A block is the columns of one family, such as Gaussian, with their model; `encode` makes an array of its
         # cells.
-        rows = self.estimator.encode(self.training.X)  # cells as numbers, by block
-        new_rows = self.estimator.encode(self.X)
+        rows = self.estimator.model_.encode(self.training.X)  # cells as numbers, by block
+        new_rows = self.estimator.model_.encode(self.X)
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
         # a remainder has positions of rows that are left out, and the model of all others; with "refit" a prior that is
         # scaled by the rows is scaled by these others
-        for remainder in remainders(self.estimator, data, "refit"):
+        for remainder in remainders(self.estimator.model_, data, "refit"):
             # one table (k + m, c) for both kinds of rows, those left out first; `scores` allows it to lack terms that
             # are the same in all classes of a row
             members_and_new_rows = _stacked(_rows_at(rows, remainder.members), new_rows)
@@ -580,13 +580,13 @@ class _PointEstimates(_CrossModels):
 
         It has the statistics of all rows less those that are left out, and predicts by its own estimate.
         """
-        rows = self.estimator.encode(self.training.X)  # cells as numbers, by block
+        rows = self.estimator.model_.encode(self.training.X)  # cells as numbers, by block
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
         # a remainder has positions of rows that are left out, and the statistics of all others; with "refit" a prior
         # that is scaled by the rows is scaled by these others
-        for remainder in remainders(self.estimator, data, "refit"):
+        for remainder in remainders(self.estimator.model_, data, "refit"):
             # a copy of the estimator that is fitted to the other rows, from their sums alone
-            model = self.estimator.with_statistics(remainder.statistics)
+            model = self.estimator.model_.with_statistics(remainder.statistics)
             members = _safe_indexing(self.training.X, remainder.members)
             yield _LeftOut(remainder.members, model.predict_log_proba(members), model.predict_log_proba(self.X))
 
@@ -655,16 +655,16 @@ def _full_scores(
     for t in range(X.shape[0]):
         row = _safe_indexing(X, [t])
         joined = encoder.joined(row)
-        new_row = joined.estimator.encode(row)  # its cells as numbers, by block
+        new_row = joined.estimator.model_.encode(row)  # its cells as numbers, by block
         for k in range(n_classes):
             # The model of all n + 1 rows: statistics of the training rows and of the new row in class k add up.
             # `one_hot` is the table (1, c) with weight 1 in class k; `suffstats` sums over rows with such weights.
             added = joined.estimator.prior_.suffstats(new_row, one_hot(np.array([k]), n_classes))
-            model = joined.estimator.with_statistics(joined.estimator.statistics_ + added)
+            model = joined.estimator.model_.with_statistics(joined.estimator.statistics_ + added)
 
             # log p(x_i, y = c) of each of the n + 1 rows, by the model without this row, under the same prior ("kept")
             loo = leave_out(
-                model,
+                model.model_,
                 joined.rows,
                 index=np.append(label, k),
                 weights=counts,
@@ -707,7 +707,7 @@ class _Encoder:
     @cached_property
     def rows(self) -> Rows:
         """The cells of the training rows as arrays, by block (the columns of one family). Computed at the first use."""
-        return self.estimator.encode(self.X)
+        return self.estimator.model_.encode(self.X)
 
     def joined(self, row: Any) -> _Joined:
         """An estimator that knows the levels of a new row, but not the row; and the training rows with this row below.
@@ -724,9 +724,9 @@ class _Encoder:
 
         # `alike` says whether the levels of a column are the same before and after, or are None of a column of numbers
         features = range(self.estimator.n_features_in_)
-        has_no_new_level = all(alike(wider.levels_of(j), self.estimator.levels_of(j)) for j in features)
-        rows = self.rows if has_no_new_level else wider.encode(self.X)
-        return _Joined(wider, _stacked(rows, wider.encode(row)))
+        has_no_new_level = all(alike(wider.model_.levels_of(j), self.estimator.model_.levels_of(j)) for j in features)
+        rows = self.rows if has_no_new_level else wider.model_.encode(self.X)
+        return _Joined(wider, _stacked(rows, wider.model_.encode(row)))
 
 
 def _log_odds_against(table: Table) -> Table:

@@ -108,7 +108,8 @@ def _worst_column(fitted: Any, training: TrainingRows, rows: Regression, seed: i
     # arrays by the name of a block, which is the columns that share one conjugate prior.
     model = fitted.models_[0]
     of_single_columns = fitted.layout_.columns(training.cells).single
-    encoded, code = model.encode_labelled(of_single_columns, model.classes_[training.code])  # rows, and class numbers
+    # rows, and class numbers
+    encoded, code = model.model_.encode_labelled(of_single_columns, model.classes_[training.code])
     leaving = one_hot(code, len(model.classes_), training.leaving)  # (n, c): the weight that leaves, in its class
 
     # Five rows at random, or all if there are fewer, without repetition. With the shape (5, 1) each `i` is an array of
@@ -119,9 +120,10 @@ def _worst_column(fitted: Any, training: TrainingRows, rows: Regression, seed: i
         # The model without row i: the statistics of this row are subtracted from those of all rows, and the prior is
         # updated by the difference. No formula of leave-one-out is used, so that this is an independent check.
         row = rows_at(encoded, i)
-        without = model.prior_.update(model.statistics_without(model.prior_.suffstats(row, leaving[i])))
+        without = model.prior_.update(model.model_.remaining(model.prior_.suffstats(row, leaving[i])).estimate)
 
         # log p of the cells of the row under each column's density, (columns, 1, c), and their contrasts Kᵀ log p.
-        t = fitted.layout_.contrasts_of(without.log_parts(row, [*model.part_blocks().values()]))  # (1, c − 1, columns)
+        log_densities = without.log_parts(row, [*model.model_.blocks_of_parts.values()])
+        t = fitted.layout_.contrasts_of(log_densities)  # (1, c − 1, columns)
         worst = max(worst, float(abs(t - rows.t[i, :, : t.shape[2]]).max()))
     return worst

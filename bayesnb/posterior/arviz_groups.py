@@ -74,7 +74,7 @@ def parameter_groups(
     """
     prior = estimator.prior_
     posterior = estimator.posterior_
-    variables = variables_of(estimator, posterior)
+    variables = variables_of(estimator.model_, posterior)
     library = "numpyro" if sample_stats else "bayesnb"
     of_posterior = variables.parameters(posterior.to_sites(theta))
     groups = {"posterior": dataset(of_posterior, variables.coords, library=library)}
@@ -102,7 +102,7 @@ def _log_prior(estimator: Any, theta: Parameters) -> xr.Dataset:
     log_density = {}
     if prior.classes.marginals():  # class probabilities that are learnt, not fixed
         log_density["pi"] = Variable(prior.classes.log_prob(theta[CLASS]))
-    for part, blocks in estimator.part_blocks().items():
+    for part, blocks in estimator.model_.blocks_of_parts.items():
         terms = []
         for name in blocks:
             if theta[name]:  # a block may have no parameters
@@ -142,7 +142,7 @@ def row_groups(
     sites : True adds to log_likelihood the sites whose sum is `joint`: `y`, log π of the label, and `x` of each part
     """
     posterior = estimator.posterior_
-    variables = variables_of(estimator, posterior)
+    variables = variables_of(estimator.model_, posterior)
     coords = {"row": data.row, **variables.coords}
     too_large: list[str] = []
     joint = np.asarray(posterior.log_joint(data.rows, theta))  # (chain, draw, n, c)
@@ -293,7 +293,7 @@ def _log_likelihood(
         return named
     # log π (chain, draw, c) is the same for all rows: it gets an axis of rows
     named["y"] = of_label(np.broadcast_to(theta[CLASS]["log_pi"][..., None, :], joint.shape))
-    parts = estimator.part_blocks()
+    parts = estimator.model_.blocks_of_parts
     tables = estimator.posterior_.log_parts(data.rows, [*parts.values()], theta)
     for part, table in zip(parts, tables, strict=True):
         named["x" if len(parts) == 1 else f"{part}.x"] = of_label(np.asarray(table))

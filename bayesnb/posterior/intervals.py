@@ -147,7 +147,7 @@ def posterior_means(estimator: Any, X: Any) -> Float[np.ndarray, "n c"]:
         p_of_draws = estimator.sample_proba(X, seed=0)  # (draws, n, c)
         means: np.ndarray = p_of_draws.mean(0)
         return means
-    return means_and_intervals(estimator.posterior_, estimator.encode(X)).mean
+    return means_and_intervals(estimator.posterior_, estimator.model_.encode(X)).mean
 
 
 def _over_posterior(

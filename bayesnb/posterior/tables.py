@@ -76,7 +76,7 @@ def parameters_of(estimator: Any, model: NaiveBayes, j: int | None) -> list[Para
     # a block is the model of some columns by one family, and `block_columns` has the number of the feature in each of
     # its columns; several blocks may hold a feature, one for each class
     parameters: list[Parameter] = []
-    for name, columns in estimator.block_columns().items():
+    for name, columns in estimator.model_.block_columns.items():
         for position in np.flatnonzero(columns == j).tolist():
             parameters += _parameters_in_block(estimator, model.blocks[name], name, j, position)
     return parameters
@@ -126,7 +126,7 @@ def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position
     cells = inner.cells_.kind
     levels: list[Any] = [None]
     if cells == "levels":
-        levels = estimator.levels_of(j).tolist()
+        levels = estimator.model_.levels_of(j).tolist()
     elif cells == "yes/no":
         levels = [1]
 
@@ -138,7 +138,7 @@ def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position
     parameters = []
     for site, marginal in block_of_feature.marginals().items():
         # a parameter is of all classes together, of the only class of the block, or of each class
-        dims = estimator.block_dims(name, site, np.ndim(marginal.mean()))  # names of the axes of the site
+        dims = estimator.model_.block_dims(name, site, np.ndim(marginal.mean()))  # names of the axes of the site
         has_class_axis = dims[0].endswith("class")
         if not has_class_axis:
             classes: list[int | None] = [None]
@@ -195,9 +195,9 @@ def tables(estimator: Any, features: list[int], level: Scalar) -> "list[pd.DataF
     import pandas as pd
 
     # the estimate by block and NumPyro site: the plug-in one of the estimator, if it has one, else the posterior mean
-    theta = estimator.point_estimate() or estimator.posterior_.mean()
+    theta = estimator.model_.point_estimate() or estimator.posterior_.mean()
     # `to_sites` goes from the scale of a block, such as log_theta, to that of NumPyro's site theta
-    points = {name: to_sites(theta[name]) for name in estimator.block_columns()}
+    points = {name: to_sites(theta[name]) for name in estimator.model_.block_columns}
     frames = []
     for j in features:
         lines: list[tuple[Any, ...]] = []

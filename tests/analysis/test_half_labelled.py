@@ -102,7 +102,7 @@ def test_it_is_the_expectation_that_it_stands_for(name):
     nb = fitted.estimator_
     r = fitted.label_distributions_ * np.where(half == -1, 0.4, 1)[:, None]
     theta = nb.posterior_.sample(np.random.default_rng(0), (3,))
-    terms = (r * nb.posterior_.log_joint(nb.encode(X), theta)).sum((1, 2))
+    terms = (r * nb.posterior_.log_joint(nb.model_.encode(X), theta)).sum((1, 2))
     energy = nb.prior_.log_prob(theta) + terms - nb.posterior_.log_prob(theta)
     entropy = 0.4 * entr(fitted.label_distributions_[half == -1]).sum()
     np.testing.assert_allclose(energy + entropy, fitted.lower_bound_, rtol=1e-9)
@@ -168,7 +168,7 @@ def test_the_twin_has_the_density_that_is_bounded(name, x64):
     fitted, X, half = fit(name, missing=missing, unlabelled_weight=0.3)
     nb = fitted.estimator_
     theta = nb.posterior_.sample(np.random.default_rng(0))
-    table = nb.posterior_.log_joint(nb.encode(X), theta)
+    table = nb.posterior_.log_joint(nb.model_.encode(X), theta)
     known = half != -1
     want = table[known, half[known]].sum() + 0.3 * logsumexp(table[~known], axis=1).sum()
     density = jax.jit(

@@ -27,6 +27,7 @@ from bayesnb import (
     OneDependenceNB,
     load,
 )
+from bayesnb.estimators._view import ModelView
 from bayesnb.families import NormalInverseGamma
 
 from ..estimators_table import mostly_slow
@@ -285,13 +286,13 @@ def test_training_rows_are_encoded_once(method, table, monkeypatch):
     """The work that grows with the training rows and the new rows is no reading of cells."""
     X, y, new, _ = table
     calls = []
-    encode = MixedNB.encode
+    encode = ModelView.encode
 
     def counted(self, rows):
         calls.append(len(rows))
         return encode(self, rows)
 
-    monkeypatch.setattr(MixedNB, "encode", counted)
+    monkeypatch.setattr(ModelView, "encode", counted)
     names = list("pqrs")
     classifier = ConformalClassifierLOO(MixedNB(), method=method).fit(pd.DataFrame(X, columns=names), y)
     classifier.predict_p_values(pd.DataFrame(np.vstack([X[:3], new]), columns=names))

@@ -188,7 +188,8 @@ def test_total_is_aleatoric_and_epistemic(nb: Any, table: Any) -> None:
         assert (np.array(part) >= 0).all() and (part.total <= np.log(3) + 1e-12).all()
     for name in page.Uncertainty._fields:  # 4,000 draws leave an error of some 0.002 in each
         assert abs(getattr(found, name) - getattr(exact, name)).mean() < 0.004
-    ((_, log_p),) = log_probability_draws(fitted.posterior_, fitted.encode(X), 4000, 1)  # the textbook's formulas
+    rows = fitted.model_.encode(X)
+    ((_, log_p),) = log_probability_draws(fitted.posterior_, rows, 4000, 1)  # the textbook's formulas
     entropies = -(np.exp(log_p) * log_p).sum(1)
     mean = np.exp(log_p).mean(-1)
     np.testing.assert_allclose(exact.aleatoric, entropies.mean(-1), atol=1e-9)
