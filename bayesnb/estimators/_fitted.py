@@ -35,7 +35,7 @@ from ..numerics.supports import (
 )
 from ..posterior.remaining import Remaining, without
 from ..sums.rows import csr_slice
-from ..sums.statistics import one_hot, with_error
+from ..sums.statistics import one_hot, repeated, with_error
 from ._forgetting import check_digits
 from ._input import (
     BLOCK,
@@ -571,14 +571,17 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """`statistics_` without those of some rows; ValueError where such rows were never fitted. Provisional."""
         return self.remaining(stats).estimate
 
-    def remaining(self, stats: Statistics, n_rows: int = 0) -> Remaining:
+    def remaining(self, stats: Statistics, n_rows: int = 0, n_models: int = 1) -> Remaining:
         """`statistics_without`, and the same moved by the bound of its rounding. Provisional.
 
         Parameters
         ----------
         stats, n_rows : statistics of some rows, and their number, by default as many as their weights together
+        n_models : how many sets of rows there are, each of which is removed on its own. `stats` then have the classes
+            of each set, one set after the other, and so does the result
         """
-        return without(self._fitted().bounded, with_error(stats, n_rows))
+        fitted = repeated(self._fitted().bounded, n_models)
+        return without(fitted, with_error(stats, n_rows), n_models)
 
     def _compute_statistics(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
         """The state with the statistics of these rows, and of no others.
