@@ -187,22 +187,8 @@ def _models_at_a_time(estimator: Any) -> int:
     if not isinstance(prior, NaiveBayes) or prior.is_improper:
         return 1
     for name, block in prior.blocks.items():
-        if not _has_independent_classes(block, estimator.statistics_.blocks[name]):
+        has_known_rounding = isinstance(estimator.statistics_.blocks[name], Counts | Totals | Moments | Scatter)
+        if not (block.has_independent_classes and has_known_rounding):
             return 1
     n_numbers = sum(np.size(field) for field in leaves(prior))
     return int(np.clip(_MAX_NUMBERS // n_numbers, 1, _MAX_MODELS))
-
-
-def _has_independent_classes(block: Any, statistics: Any) -> bool:
-    """Whether the classes of a block have parameters of their own, and arrays with the classes first.
-
-    Parameters
-    ----------
-    block : the prior of some columns, of one family
-    statistics : those of the rows in these columns
-    """
-    if block.shares_parameters or block.only_class is not None:
-        return False
-    if not isinstance(statistics, Counts | Totals | Moments | Scatter):  # others are lists of cells, or of one's own
-        return False
-    return all(declared.axes[:1] == ("class",) for declared in block.fields_.values())
