@@ -137,8 +137,8 @@ def folds(fitted: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
 
     # every other group, or row without a group, is predicted by a model of its own
     group = np.arange(len(data.label)) if data.group is None else data.group
-    removal = _Removal(fitted, data, prior, leaving)
-    for members in _members_by_group(group, np.flatnonzero(~leaves_by_gain)):  # positions of rows that leave together
+    removal = Removal(fitted, data, prior, leaving)
+    for members in members_by_group(group, np.flatnonzero(~leaves_by_gain)):  # positions of rows that leave together
         yield Fold(rows=members, model=removal.remainder(members).model, leaving=None)
 
 
@@ -164,12 +164,12 @@ def remainders(fitted: Any, data: FittedRows, prior: str) -> Iterator[Remainder]
     """
     leaving = one_hot(data.label, len(fitted.classes), data.leaving)  # (n, c) sparse
     group = np.arange(len(data.label)) if data.group is None else data.group
-    removal = _Removal(fitted, data, prior, leaving)
-    for members in _members_by_group(group, np.flatnonzero(data.leaving > 0)):  # positions of rows that leave together
+    removal = Removal(fitted, data, prior, leaving)
+    for members in members_by_group(group, np.flatnonzero(data.leaving > 0)):  # positions of rows that leave together
         yield removal.remainder(members)
 
 
-def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, " m"]) -> list[np.ndarray]:
+def members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, " m"]) -> list[np.ndarray]:
     """Some of the rows, by group: an array of positions, in ascending order, for each group that has any.
 
     Parameters
@@ -302,7 +302,7 @@ def _events_of_rows(fitted: Any, rows: Rows, n: int) -> Float[np.ndarray, " n"]:
 
 
 @dataclass(frozen=True)
-class _Removal:
+class Removal:
     """Fitted rows, and how models without some of them are made.
 
     Fields

@@ -16,6 +16,10 @@ come from. For two classes only ℓ_1 − ℓ_0 matters: one dimension, and quan
 Where classes share a variance or a covariance, the shared part is drawn at quasi-random points. Given it the classes
 are independent, and ℓ_c is a quadratic form whose distribution is exact: `numerics.quadratics`.
 
+Above 128 classes the points are plain random numbers, because quasi-random ones do not fill so many dimensions evenly.
+A row whose log joint is too skewed for a Pearson III variable then gets draws of the classes that it may belong to,
+those with a probability of .001 or more, in place of draws of all parameters. The other classes keep three moments.
+
 References
 ----------
 Wilson & Hilferty (1931), The distribution of chi-square, PNAS 17. Kirby (1972), Computer-oriented Wilson–Hilferty
@@ -35,7 +39,13 @@ from ..models.naive_bayes import NaiveBayes, Rows
 from ..models.one_dependence import OneDependence
 from ..numerics.arrays import Bool, Float, Int, Scalar
 from ..numerics.pytrees import leaves
-from ..numerics.quadratics import SharedQuadratic, quadratic_points, quadratic_table
+from ..numerics.quadratics import (
+    SharedQuadratic,
+    normal_numbers,
+    quadratic_points,
+    quadratic_table,
+    random_quadratic_points,
+)
 from ..numerics.random import generator
 from ..numerics.special import log_floor, log_normalize
 from ..numerics.supports import check_choice, check_least, check_level
@@ -51,6 +61,8 @@ _NO_MEANS = 0  # quantiles where no average is wanted, but only the ends of inte
 _TAILS = 0.2  # excess kurtosis of ℓ_1 − ℓ_0 beyond that of its Pearson III variable: two dimensions from there on
 _SKEWED, _SHARE = 1.3, 0.1  # skewness of a class from which on draws are better, if it has this share of the variance
 _NEGLIGIBLE = 36.0  # nats: exp(−36) is below the rounding of 1
+_MAX_CLASSES_OF_NET = 128  # above, points are random: a net of so many dimensions takes long and is no better
+_NOTABLE = 1e-3  # probability of a class, from which on its own tails are drawn where there are many classes
 _DRAWN = 1 << 22  # numbers of the draws of parameters that are made at a time
 _MOST_DRAWN = 1 << 10  # draws of parameters that are made at a time, at most
 _TABLE = 1 << 17  # numbers of a table of points worked on at a time: 1 MiB, inside a core's cache
@@ -164,7 +176,7 @@ def _over_posterior(
     θ are the parameters, and the posterior is that of θ given the data. The method "analytic" knows the distribution of
     the log joint log p(x, y = c | θ) from its first three moments; "draws" draws θ. With "auto" there are two passes:
     all rows by the analytic method, if the model has it, and then, from draws, those rows whose log joint is too skewed
-    for three moments. The second pass is a call of this function itself.
+    for three moments. The second pass is a call of this function itself. With many classes one pass does both.
 
     Parameters
     ----------
@@ -182,7 +194,8 @@ def _over_posterior(
     mean = np.zeros((n, c))
     ends = np.zeros((n, c, 2))
     skewed_rows = []  # positions, an array for each chunk
-    for chunk in _log_probabilities(nb, rows, used_method, size, seed, tails, n_nodes):
+    draws_notable_classes = method == "auto" and _can_draw_some_classes(nb, c)
+    for chunk in _log_probabilities(nb, rows, used_method, size, seed, tails, n_nodes, draws_notable_classes):
         log_ends = chunk.log_ends  # (m, c, 2) where they have a formula
         if log_ends is None:  # no formula: quantiles over the points or draws s of log_p (m, c, s)
             quantiles = np.quantile(chunk.log_p, tails, axis=-1)  # over the points or draws, (2, m, c)
@@ -320,6 +333,7 @@ def _log_probabilities(
     seed: int,
     tails: np.ndarray | None = None,
     n_nodes: int = _NODES,
+    draws_notable_classes: bool = False,
 ) -> Iterator[_Chunk]:
     """Log class probabilities of all rows at equally likely θ, a chunk of rows at a time.
 
@@ -334,6 +348,7 @@ def _log_probabilities(
     seed : where each chunk starts to draw, so that all have the same draws
     tails : (2,) probabilities of the ends of an interval; None if no interval is wanted
     n_nodes : quantiles that stand for the distribution where it has one dimension
+    draws_notable_classes : whether "analytic" draws the classes that a skewed row may belong to, of many classes
     """
     n, c = _shape(nb, rows)
     if method == "draws":
@@ -347,7 +362,8 @@ def _log_probabilities(
     widths = [c + block.shape[1] for block in nb.blocks.values() if block.shares_parameters]
     numbers_per_row = c * max([16, *widths])
     for part in slices(n, numbers_per_row, _MOMENTS):
-        moments = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
+        rows_of_part = rows_at(rows, part)
+        moments = LogJointMoments.of(nb, rows_of_part)  # type: ignore[arg-type]  # one dependence has draws alone
         positions = np.arange(n)[part]  # of these rows among all rows
 
         # of two classes the log odds may be one Pearson III variable (`single`, (n,) booleans), a shifted gamma
@@ -358,7 +374,9 @@ def _log_probabilities(
             yield _closed_form(moments, positions, is_closed, tails, n_nodes)
         other_rows = np.flatnonzero(~is_closed)
         if len(other_rows):
-            yield from _at_points(moments, positions, other_rows, n_draws, seed, is_for_tails=tails is not None)
+            notable = _NotableClasses(nb, rows_of_part, moments, seed) if draws_notable_classes else None
+            request = _PointRequest(n_draws, seed, is_for_tails=tails is not None)
+            yield from _at_points(moments, positions, other_rows, request, notable)
 
 
 def _closed_form(
@@ -402,41 +420,98 @@ def _closed_form(
     )
 
 
+class _PointRequest(NamedTuple):
+    """Which points are wanted.
+
+    Fields
+    ------
+    n_points : how many, rounded up to a power of two
+    seed : of the points, which all rows have in common
+    is_for_tails : whether quantiles are taken over the points
+    """
+
+    n_points: int
+    seed: int
+    is_for_tails: bool
+
+
+class _Points(NamedTuple):
+    """Standard random numbers behind the log joint of c classes, the same for all rows.
+
+    Fields
+    ------
+    of_classes : (c, s) normal, one for each class, behind the Pearson III variable of its log joint
+    of_quadratics : for each quadratic form what its classes share, and what each class has alone, at s points
+    """
+
+    of_classes: Float[np.ndarray, "c s"]
+    of_quadratics: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
 def _at_points(
     moments: "LogJointMoments",
     positions: Int[np.ndarray, " n"],
     chosen: Int[np.ndarray, " m"],
-    n_points: int,
-    seed: int,
-    is_for_tails: bool,
+    request: _PointRequest,
+    notable: "_NotableClasses | None",
 ) -> Iterator[_Chunk]:
     """Class probabilities of some rows at quasi-random points of the log joint of all c classes.
 
     The log joint ℓ_c = log p(x, y = c | θ) is random because θ is. Here it is a function of a few standard random
     numbers with the right moments: a Pearson III variable (shifted gamma) for each class, and for blocks whose classes
-    share a variance a quadratic form. A point is a vector of these numbers, uniform on (0, 1), independent, and the
-    same for all rows. Its coordinates are read in this order:
-
-    - c of them, as normal numbers: one for each class, behind the Pearson III variable of its log joint
-    - for each quadratic form, `dimensions` of them for what its classes share, and 2c for what each class has alone
-
-    Example: c = 2 classes and one form of 3 dimensions have the coordinates 0 1 | 2 3 4 5 6 7 8.
+    share a variance a quadratic form. A point is a vector of these numbers, independent, and the same for all rows.
 
     Parameters
     ----------
     moments, positions : of the log joint of n rows, and the positions of these among all rows
     chosen : (m,) which of the n rows
-    n_points : points, rounded up to a power of two
-    seed : of the points, which all rows have in common
-    is_for_tails : whether quantiles are taken over the points
+    request : how many points, and from which seed
+    notable : draws classes of skewed rows; None leaves these rows to the caller
     """
     c = moments.mean.shape[1]
-    quadratics = moments.quadratics
+    if c > _MAX_CLASSES_OF_NET:
+        points = _random_points(c, moments.quadratics, request)
+    else:
+        points = _net_of_points(c, moments.quadratics, request)
 
+    n_points = points.of_classes.shape[1]
+    rows_at_a_time = max(1, _TABLE // (c * n_points))  # a row has a table of c · s numbers
+    for batch in batches(len(chosen), rows_at_a_time):  # slices
+        chosen_rows = chosen[batch]
+        mean = moments.mean[chosen_rows]
+        relative_mean = mean - mean.max(1, keepdims=True)  # a term of the row does not change its class probabilities
+
+        # the log joint at the points, (rows of the batch, c, s): independent classes, and what quadratic forms add
+        table = pearson_iii(points.of_classes, relative_mean, moments.variance[chosen_rows], moments.third[chosen_rows])
+        for quadratic, points_of_quadratic in zip(moments.quadratics, points.of_quadratics, strict=True):
+            table += quadratic_table(quadratic, points_of_quadratic, chosen_rows)
+
+        is_skewed = moments.skewed[chosen_rows]
+        if notable is not None:
+            for position in np.flatnonzero(is_skewed).tolist():
+                notable.put_into(table[position], int(chosen_rows[position]))
+            is_skewed = np.zeros(len(chosen_rows), bool)  # nothing is left to be drawn
+
+        # log class probabilities: subtract log Σ_c exp of the log joint, in place, as the table is large
+        table -= table.max(1, keepdims=True)
+        table -= np.log(np.exp(table).sum(1, keepdims=True))
+        yield _Chunk(rows=positions[chosen_rows], log_p=table, log_ends=None, is_skewed=is_skewed)
+
+
+def _net_of_points(c: int, quadratics: tuple[SharedQuadratic, ...], request: _PointRequest) -> _Points:
+    """Quasi-random points of few classes.
+
+    Each is a vector of uniform numbers, whose coordinates are read in this order:
+
+    - c of them, as normal numbers: one for each class
+    - for each quadratic form, `dimensions` of them for what its classes share, and 2c for what each class has alone
+
+    Example: c = 2 classes and one form of 3 dimensions have the coordinates 0 1 | 2 3 4 5 6 7 8.
+    """
     # s = 2^power points, rounded up: 1000 points have 999 = 1111100111 in binary, 10 bits, so that s = 2^10 = 1024;
     # four times as many where the ends of intervals are quantiles over them
-    power = max(1, (n_points - 1).bit_length())
-    if is_for_tails and quadratics:
+    power = max(1, (request.n_points - 1).bit_length())
+    if request.is_for_tails and quadratics:
         power += 2
 
     # the points, with the number of coordinates rounded up to a power of two: so there are few sizes of them, and
@@ -444,32 +519,84 @@ def _at_points(
     lengths = [quadratic.dimensions + 2 * c for quadratic in quadratics]
     n_coordinates = c + sum(lengths)
     n_rounded = 1 << (n_coordinates - 1).bit_length()
-    z = _normal_points(n_rounded, power, seed)  # (n_rounded, s)
-    z_of_classes = z[:c]
+    z = _normal_points(n_rounded, power, request.seed)  # (n_rounded, s)
 
     # what each quadratic form makes of its coordinates, the next lengths[k] rows of `uniform`; the same for all rows
     uniform = ndtr(z[c:])  # normal numbers back to uniform ones, by the normal distribution function
-    points_of_quadratics = []
+    of_quadratics = []
     start = 0
     for quadratic, length in zip(quadratics, lengths, strict=True):
-        points_of_quadratics.append(quadratic_points(quadratic, uniform[start : start + length], c))
+        of_quadratics.append(quadratic_points(quadratic, uniform[start : start + length], c))
         start += length
+    return _Points(z[:c], of_quadratics)
 
-    rows_at_a_time = max(1, _TABLE // (c << power))  # a row has a table of c · 2^power = c << power numbers
-    for batch in batches(len(chosen), rows_at_a_time):  # slices
-        chosen_rows = chosen[batch]
-        mean = moments.mean[chosen_rows]
-        relative_mean = mean - mean.max(1, keepdims=True)  # a term of the row does not change its class probabilities
 
-        # the log joint at the points, (rows of the batch, c, s): independent classes, and what quadratic forms add
-        table = pearson_iii(z_of_classes, relative_mean, moments.variance[chosen_rows], moments.third[chosen_rows])
-        for quadratic, points in zip(quadratics, points_of_quadratics, strict=True):
-            table += quadratic_table(quadratic, points, chosen_rows)
+def _random_points(c: int, quadratics: tuple[SharedQuadratic, ...], request: _PointRequest) -> _Points:
+    """Plain random points of many classes, as many as the power of two from `n_points` on."""
+    n_points = 1 << max(1, (request.n_points - 1).bit_length())
+    of_classes = normal_numbers(c, n_points, request.seed)
+    # each form has its own seeds, of which it uses three
+    seeds = range(request.seed + 1, request.seed + 1 + 3 * len(quadratics), 3)
+    of_quadratics = [
+        random_quadratic_points(quadratic, seed, c, n_points) for quadratic, seed in zip(quadratics, seeds, strict=True)
+    ]
+    return _Points(of_classes, of_quadratics)
 
-        # log class probabilities: subtract log Σ_c exp of the log joint, in place, as the table is large
-        table -= table.max(1, keepdims=True)
-        table -= np.log(np.exp(table).sum(1, keepdims=True))
-        yield _Chunk(rows=positions[chosen_rows], log_p=table, log_ends=None, is_skewed=moments.skewed[chosen_rows])
+
+# --- many classes: draws of those that a row may belong to ------------------------------------------------------------
+
+
+def _can_draw_some_classes(nb: Model, c: int) -> bool:
+    """Whether there are many classes, each with parameters of its own, so that those of some can be drawn alone."""
+    if c <= _MAX_CLASSES_OF_NET or not isinstance(nb, NaiveBayes):
+        return False
+    return all(block.has_independent_classes for block in nb.blocks.values())
+
+
+@dataclass(frozen=True)
+class _NotableClasses:
+    """Draws of the log joint of the classes that a row may belong to.
+
+    Fields
+    ------
+    nb : the fitted model, whose classes are independent
+    rows, moments : n rows by block, and the moments of their log joint
+    seed : of the draws, which start anew for each row, so that a row alone has those that it has among others
+    """
+
+    nb: Any
+    rows: Rows
+    moments: "LogJointMoments"
+    seed: int
+
+    def put_into(self, log_joint: Float[np.ndarray, "c s"], row: int) -> None:
+        """Replace the log joint of these classes at s points, which is relative to the largest mean, by s draws."""
+        mean = self.moments.mean[row]
+        classes = np.flatnonzero(np.exp(log_normalize(mean)) >= _NOTABLE)
+        if len(classes):
+            log_joint[classes] = self._drawn(row, classes, log_joint.shape[1]) - mean.max()
+
+    def _drawn(self, row: int, classes: Int[np.ndarray, " k"], n_draws: int) -> Float[np.ndarray, "k s"]:
+        """Draws of log p(x, y = c | θ) of a row under k classes."""
+        rng = np.random.default_rng([self.seed, 1])  # other numbers than those of the points
+
+        # log π_c, by its moments: of π ~ Dirichlet(α) they tell nearly all, as α is a number of rows
+        mean, variance, third = (values[classes] for values in self.nb.classes.log_cumulants())
+        log_joint = pearson_iii(rng.standard_normal((len(classes), n_draws)), mean, variance, third)
+
+        # log p(x_block | θ_c) of every block, so many draws at a time that their parameters fit into memory
+        cells = rows_at(self.rows, slice(row, row + 1))
+        for name, block in self.nb.blocks.items():
+            some_classes = block.select_classes(classes)
+            n_parameters = sum(leaf.size for leaf in leaves(some_classes))
+            for batch in batches(n_draws, max(1, _DRAWN // n_parameters)):
+                theta = some_classes.sample(rng, (batch.stop - batch.start,))
+                log_density = some_classes.log_likelihood(theta, cells[name])  # (draws of the batch, 1, k)
+                log_joint[:, batch] += log_density[:, 0].T
+        return log_joint
+
+
+# --- draws of all parameters ------------------------------------------------------------------------------------------
 
 
 def log_probability_draws(

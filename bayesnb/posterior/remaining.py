@@ -36,7 +36,7 @@ class Remaining(NamedTuple):
     moved: Any
 
 
-def without(fitted: Statistics, removed: Statistics) -> Remaining:
+def without(fitted: Statistics, removed: Statistics, n_models: int = 1) -> Remaining:
     """The statistics of the rows that are left when some of the fitted rows are removed: their difference.
 
     Statistics are sums over rows: the weight of each class, and for each block (the columns of one family) sums such as
@@ -46,6 +46,8 @@ def without(fitted: Statistics, removed: Statistics) -> Remaining:
     ----------
     fitted, removed : statistics of all rows, and of those to remove; both hold the variances of their rounding
         (`error`), and their difference then holds the sum of these
+    n_models : how many models the classes belong to, the first c to the first one. A column may be constant in one
+        model and vary in the next
 
     Raises
     ------
@@ -56,7 +58,7 @@ def without(fitted: Statistics, removed: Statistics) -> Remaining:
 
     # what is left of the class weights (c,), whose `error` is the variance of their rounding, and of each block
     weight = _remaining_weight(difference.n, _BOUND * np.sqrt(difference.error))
-    blocks = {name: _remaining(block) for name, block in difference.blocks.items()}
+    blocks = {name: _remaining(block, n_models) for name, block in difference.blocks.items()}
 
     # all estimates together, and all that was moved. A class without rows has the weight 0 exactly, and so no error
     estimate = Statistics(
@@ -71,7 +73,7 @@ def without(fitted: Statistics, removed: Statistics) -> Remaining:
 # --- what is left of a block ------------------------------------------------------------------------------------------
 
 
-def _remaining(difference: Any) -> Remaining:
+def _remaining(difference: Any, n_models: int) -> Remaining:
     """What is left of a block, from the difference of its statistics, by the type of these statistics.
 
     - moments or cross products of real cells, totals of counts, numbers of events: their rounding is known
@@ -85,7 +87,7 @@ def _remaining(difference: Any) -> Remaining:
     """
     match difference:
         case Moments() | Scatter():
-            return _remaining_moments(difference)
+            return _remaining_moments(difference, n_models)
         case Totals():
             return _remaining_totals(difference)
         case Counts():
@@ -172,7 +174,7 @@ def _remaining_totals(difference: Totals) -> Remaining:
     return Remaining(estimate, moved)
 
 
-def _remaining_moments(difference: Moments | Scatter) -> Remaining:
+def _remaining_moments(difference: Moments | Scatter, n_models: int) -> Remaining:
     """What is left of weight, mean and squares, or cross products: a column that became constant has no spread.
 
     A refit to cells that are all equal would find their squares 0 exactly, and the mean equal to the cells. In a
@@ -203,7 +205,7 @@ def _remaining_moments(difference: Moments | Scatter) -> Remaining:
     mean_bound = _zero_where(is_empty, _bound(difference, "mean", difference.mean)) / _safe(weight)
 
     # constant columns get their value as the mean, and no squares; where that is certain, nothing is left to be moved
-    columns = _constant_columns(difference, weight, mean_bound, ss_bound)
+    columns = _constant_columns(difference, weight, mean_bound, ss_bound, n_models)
     mean_bound = np.where(columns.is_certain, 0, mean_bound)
     ss_bound = np.where(columns.is_certain, 0, ss_bound)
     mean = np.where(columns.is_constant, columns.value, difference.mean)
@@ -226,18 +228,19 @@ class _ConstantColumns(NamedTuple):
 
     Fields
     ------
-    is_constant : (d,) whether all squares, and differences of class means, are within their bounds
-    is_certain : (d,) whether the bounds are so small that a refit would find the same
-    value : (d,) the value of the column, exactly 0 if that is within its bound
+    is_constant : (c, d) whether all squares, and differences of class means, are within their bounds; the same in all
+        classes of a model
+    is_certain : (c, d) whether the bounds are so small that a refit would find the same
+    value : (c, d) the value of the column, exactly 0 if that is within its bound
     """
 
-    is_constant: Bool[np.ndarray, " d"]
-    is_certain: Bool[np.ndarray, " d"]
-    value: Float[np.ndarray, " d"]
+    is_constant: Bool[np.ndarray, "c d"]
+    is_certain: Bool[np.ndarray, "c d"]
+    value: Float[np.ndarray, "c d"]
 
 
 def _constant_columns(
-    difference: Moments | Scatter, weight: np.ndarray, mean_bound: np.ndarray, ss_bound: np.ndarray
+    difference: Moments | Scatter, weight: np.ndarray, mean_bound: np.ndarray, ss_bound: np.ndarray, n_models: int
 ) -> _ConstantColumns:
     """Which columns have one value in all remaining cells, of all classes, and that value.
 
@@ -250,15 +253,24 @@ def _constant_columns(
     ----------
     difference : statistics of the remaining rows; `own` are their squares by class and column
     weight, mean_bound, ss_bound : (c, d) weight of the cells, and bounds on the rounding of their mean and squares
+    n_models : how many models the classes belong to, as in `without`
     """
+    # with an axis of models in front: (models, classes of each, d)
+    by_model = (n_models, -1, weight.shape[1])
+    weight = weight.reshape(by_model)
+    mean = difference.mean.reshape(by_model)
+    mean_bound = mean_bound.reshape(by_model)
+    ss_bound = ss_bound.reshape(by_model)
+
     # the value is the weighted mean of all classes; it has at most the rounding of the worst of them. A difference of a
     # class mean and this value has at most the sum of both bounds
-    value = (weight * difference.mean).sum(0) / np.maximum(weight.sum(0), 1e-300)  # (d,)
-    largest_bound = abs(mean_bound).max(0)  # (d,)
-    has_no_spread = difference.own <= ss_bound  # (c, d)
-    has_same_mean = abs(difference.mean - value) <= mean_bound + largest_bound  # (c, d)
+    total = np.maximum(weight.sum(1, keepdims=True), 1e-300)
+    value = (weight * mean).sum(1, keepdims=True) / total  # (models, 1, d)
+    largest_bound = abs(mean_bound).max(1, keepdims=True)  # (models, 1, d)
+    has_no_spread = difference.own.reshape(by_model) <= ss_bound
+    has_same_mean = abs(mean - value) <= mean_bound + largest_bound
     is_empty = weight <= 0  # a class without cells does not matter
-    is_constant = ((has_no_spread & has_same_mean) | is_empty).all(0)  # (d,)
+    is_constant = ((has_no_spread & has_same_mean) | is_empty).all(1, keepdims=True)  # (models, 1, d)
 
     # a value within its bound is taken for 0
     value = np.where(is_constant & (abs(value) <= largest_bound), 0, value)
@@ -266,21 +278,26 @@ def _constant_columns(
     # that it is constant is certain where the bounds are tiny beside the value itself, a share of 1e-12 at most. If
     # every cell were off by 1e-12 · |value|, the squares would be weight · (1e-12 · value)². `_safe` puts 1 for a
     # weight of 0
-    ss_is_sure = ss_bound <= _safe(weight) * (_NOISE * value) ** 2  # (c, d)
-    mean_is_sure = mean_bound <= _NOISE * abs(value)  # (c, d)
-    is_certain = is_constant & (ss_is_sure & mean_is_sure).all(0)  # (d,)
-    return _ConstantColumns(is_constant, is_certain, value)
+    ss_is_sure = ss_bound <= _safe(weight) * (_NOISE * value) ** 2  # (models, classes, d)
+    mean_is_sure = mean_bound <= _NOISE * abs(value)
+    is_certain = is_constant & (ss_is_sure & mean_is_sure).all(1, keepdims=True)  # (models, 1, d)
+
+    # all classes of a model have the same answer: back to the axes (c, d)
+    def for_all_classes(answer: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(answer, weight.shape).reshape(difference.mean.shape)
+
+    return _ConstantColumns(for_all_classes(is_constant), for_all_classes(is_certain), for_all_classes(value))
 
 
-def _squares(difference: Moments | Scatter, is_constant: Bool[np.ndarray, " d"]) -> np.ndarray:
+def _squares(difference: Moments | Scatter, is_constant: Bool[np.ndarray, "c d"]) -> np.ndarray:
     """Squares (c, d), or cross products (c, d, d), that are 0 in constant columns.
 
     Rounding leaves no square below 0; cross products stay as they are, as they may have either sign.
     """
     if isinstance(difference, Scatter):
-        # an entry (j, k) is 0 if column j or column k is constant: (d,) along the columns of the matrix, or (d, 1)
-        # along its rows
-        return np.where(is_constant | is_constant[:, None], 0, difference.ss)
+        # an entry (j, k) is 0 if column j or column k is constant: (c, 1, d) along the columns of the matrix, or
+        # (c, d, 1) along its rows
+        return np.where(is_constant[:, None, :] | is_constant[:, :, None], 0, difference.ss)
     return np.where(is_constant, 0, np.maximum(difference.ss, 0))
 
 

@@ -518,3 +518,17 @@ def pooled(stats: Any) -> Any:
     if isinstance(stats, Moments | Sample):  # means, or lists of cells: no sums over classes
         return stats.pooled()
     return map_leaves(lambda leaf: leaf.sum(0, keepdims=True), in_floats(stats))
+
+
+def repeated(stats: Any, n_models: int) -> Any:
+    """Statistics with the c classes again for each of n models: (c, …) becomes (n · c, …), model after model."""
+    if n_models == 1:
+        return stats
+    return map_leaves(lambda leaf: _repeat(leaf, n_models), stats)
+
+
+def _repeat(leaf: Any, n_models: int) -> Any:
+    """An array (c, …) n times along its first axis; a number, such as an error of 0, stays as it is."""
+    if np.ndim(leaf) == 0:
+        return leaf
+    return np.tile(leaf, (n_models,) + (1,) * (leaf.ndim - 1))

@@ -12,7 +12,7 @@ from sklearn.model_selection import train_test_split
 
 from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB
 from bayesnb.estimators import KernelNB
-from bayesnb.families import BetaBernoulli, FixedClasses
+from bayesnb.families import BetaBernoulli, FixedClasses, NormalInverseGamma
 from bayesnb.models.naive_bayes import NaiveBayes
 from bayesnb.posterior import intervals as page
 from bayesnb.posterior.intervals import LogJointMoments, log_probability_draws, pearson_iii
@@ -259,3 +259,57 @@ def test_missing_cells_of_coupled_classes(rng: np.random.Generator) -> None:
     exact = np.moveaxis(np.quantile(nb.sample_proba(new, 40_000, seed=1), [0.05, 0.95], axis=0), 0, -1)
     assert abs(nb.predict_interval(new) - exact).mean() < 0.004
     np.testing.assert_allclose(nb.uncertainty(new).total, nb.uncertainty(new, "draws", 40_000).total, atol=0.01)
+
+
+# --- many classes -----------------------------------------------------------------------------------------------------
+
+
+def table_of_many_classes(rng: np.random.Generator, n_of_class: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of 150 classes, so many of each, in 4 columns."""
+    y = np.arange(150 * n_of_class) % 150
+    return rng.normal(size=(len(y), 4)) + 2 * rng.normal(size=(150, 4))[y], y
+
+
+@pytest.mark.parametrize(
+    "nb", [GaussianNB(), GaussianNB(variance="pooled"), TIED, GaussianDA()], ids=["own", "pooled", "tied", "matrix"]
+)
+@pytest.mark.parametrize("n_of_class", [2, 8])
+def test_intervals_of_many_classes_are_those_of_draws(nb: Any, n_of_class: int, rng: np.random.Generator) -> None:
+    """Of classes that a row may belong to, 90 % of other draws are inside, also where few rows skew the log joint."""
+    X, y = table_of_many_classes(rng, n_of_class)
+    fitted = clone(nb).fit(X, y)
+    new = X[:12]
+    p = fitted.sample_proba(new, 2000, seed=1)  # (draws, n, c)
+    ends = fitted.predict_interval(new)
+    inside = ((p >= ends[..., 0]) & (p <= ends[..., 1])).mean(0)
+    is_notable = p.mean(0) > 0.002
+    assert is_notable.sum() > 20
+    assert inside[is_notable].mean() == pytest.approx(0.9, abs=0.01)  # each has an error of .01 from the points
+    assert abs(inside[is_notable] - 0.9).max() < 0.06
+    is_tiny = (p.mean(0) > 1e-9) & (p.mean(0) < 1e-3)
+    assert inside[is_tiny].mean() == pytest.approx(0.9, abs=0.03)  # three moments, of skewed terms too
+
+
+def test_a_row_of_many_classes_alone_is_the_row_among_others(rng: np.random.Generator) -> None:
+    X, y = table_of_many_classes(rng, 2)
+    fitted = GaussianNB().fit(X, y)
+    ends = fitted.predict_interval(X[:3])
+    np.testing.assert_array_equal(fitted.predict_interval(X[2:3])[0], ends[2])
+    assert (fitted.predict_interval(X[:3], method="analytic") != ends).any()  # no class is drawn then
+    assert (fitted.predict_interval(X[:3], seed=1) != ends).any()
+
+
+def test_few_of_many_classes_are_drawn(rng: np.random.Generator, monkeypatch: Any) -> None:
+    """Draws of the parameters of all classes take seconds where there are thousands."""
+    X, y = table_of_many_classes(rng, 2)
+    fitted = GaussianNB().fit(X, y)
+    drawn = []
+    sample = NormalInverseGamma.sample
+
+    def counted(self: Any, *args: Any) -> Any:
+        drawn.append(self.shape[0])
+        return sample(self, *args)
+
+    monkeypatch.setattr(NormalInverseGamma, "sample", counted)
+    fitted.predict_interval(X[:12])
+    assert drawn and max(drawn) < 100
