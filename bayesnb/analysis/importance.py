@@ -14,13 +14,14 @@ from scipy import sparse
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators._named import given_names, last_step
 from ..estimators._suited import check_independent, check_own
 from ..models.naive_bayes import Rows
 from ..models.one_dependence import OneDependence
 from ..numerics.arrays import Float, Int, Scalar, Table
 from ..numerics.progress import tracked
 from ..numerics.special import log_normalize
-from ..numerics.supports import check_level, is_single, shortened
+from ..numerics.supports import check_level
 from ..numerics.weights import RowWeights, Terms, row_weights
 from ..posterior.folds import FittedRows, Fold, folds
 from ..posterior.held_out import column_of
@@ -37,6 +38,7 @@ def importance(
     groups: Any = None,
     held_out: bool = False,
     level: Scalar = 0.9,
+    feature_names: Any = None,
 ) -> pd.DataFrame:
     """How well each column alone predicts the labels, and what the model loses without it, by exact leave-one-out.
 
@@ -54,12 +56,14 @@ def importance(
     Parameters
     ----------
     estimator : a fitted estimator, or a fitted `CalibratedClassifierLOO`, whose `elpd_gain` is that of the calibrated
-        probabilities, by the map as it is. A `DiscriminativeNB` answers by its own method `importance`
+        probabilities, by the map as it is. A `DiscriminativeNB` answers by its own method `importance`. Or a fitted
+        pipeline that ends in one of these: its other steps transform X first, and name the features
     X, y, sample_weight : rows, labels and weights, as in the method `loo`. Weights of an integer type count rows: one
         unit of a row leaves, and its term counts w times. Weights of a float type are importance: the row leaves whole
     groups : (n,) labels of groups of rows that are left out together, such as `posterior.loo.copies(X, y)`
     held_out : True if the rows were not fitted. Nothing is then left out
     level : level of the intervals, mean ± z standard errors over the rows, or over the groups
+    feature_names : (d,) names of the features, where X has none, or the fitted pipeline or transformer that made it
 
     Returns
     -------
@@ -72,7 +76,8 @@ def importance(
     TypeError
         if the estimator is not one of bayesnb
     ValueError
-        if the rows were never fitted and `held_out` is False, or if `level` is out of range
+        if the rows were never fitted and `held_out` is False, if `level` is out of range, or if there is not one name
+        for each feature
 
     Notes
     -----
@@ -96,17 +101,23 @@ def importance(
     >>> table.feature.tolist(), bool(table.low[0] > 0.4), bool(table.low[1] < 0)
     ([1, 0], True, True)
     """
-    if hasattr(type(estimator), "importance"):  # `DiscriminativeNB` has a method of its own
+    # of a pipeline the last step, the rows that it reads, and the names that the pipeline has for them
+    step = last_step(estimator, X, feature_names)
+    if hasattr(type(step.estimator), "importance"):  # `DiscriminativeNB` has a method of its own
         if held_out:
             raise ValueError("`held_out` is True; DiscriminativeNB leaves its training rows out, so give these")
-        return estimator.importance(X, y, sample_weight, groups=groups, level=level)
+        settings = {"groups": groups, "level": level, "feature_names": step.feature_names}
+        return step.estimator.importance(step.X, y, sample_weight, **settings)
 
     # a calibrated estimator holds the fitted naive Bayes model, and a map from its log probabilities to probabilities
-    calibration = getattr(estimator, "calibrated", None)
-    model = estimator if calibration is None else estimator.estimator_
+    calibration = getattr(step.estimator, "calibrated", None)
+    model = step.estimator if calibration is None else step.estimator.estimator_
     check_own(model, "importance")  # TypeError, with advice, unless the estimator can do that
     nb = fitted_copy(model)  # another thread may fit it again meanwhile
     check_level(level)  # ValueError unless between 0 and 1
+    names = nb.model_.feature_names
+    if step.feature_names is not None:
+        names = given_names(step.feature_names, nb.n_features_in_)
 
     def log_proba(log_joint: Table) -> Table:
         """log p(y = c | x_i), (m, c), of log p(x_i, y = c), as the estimator predicts: normalised, then calibrated."""
@@ -118,7 +129,7 @@ def importance(
     n = len(label)
     weights = row_weights(sample_weight, n)
     group = None if groups is None else group_places(groups, n)
-    data = FittedRows(nb.model_.encode(X), label, weights, group)
+    data = FittedRows(nb.model_.encode(step.X), label, weights, group)
 
     # what the model of all columns predicts; then, for each column, the scores by it alone and without it
     if held_out:
@@ -126,10 +137,10 @@ def importance(
         predictions = _predictions_of_new_rows(nb, data)
     else:
         # each row by the model without it; `nb.loo` has the predictions by all columns
-        predictions = _leave_one_out_predictions(nb, data, nb.loo(X, y, weights, groups=groups))
+        predictions = _leave_one_out_predictions(nb, data, nb.loo(step.X, y, weights, groups=groups))
     # for each feature the blocks that read it, and its column there; a block is the columns of one family
     sums = _sum_scores(data, predictions, _block_columns_of_features(nb), log_proba)
-    return _table(nb.model_.feature_names, sums, level)
+    return _table(names, sums, level)
 
 
 class _Predictions(NamedTuple):
@@ -523,7 +534,7 @@ def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
 
     Parameters
     ----------
-    names : one for each feature; None keeps those that it has
+    names : one for each feature, or what made the rows, as `given_names` takes them; None keeps those that it has
     what : what is asked of the estimator, for the error message, if only a single naive Bayes model can have it
 
     Raises
@@ -541,12 +552,5 @@ def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
     if names is None:
         return renamed
 
-    if is_single(names):  # a string, say, whose letters would be taken for names
-        raise ValueError(f"`feature_names` is {shortened(names)}; give a list of names, one for each feature")
-    if len(names) != renamed.n_features_in_:
-        raise ValueError(
-            f"`feature_names` has {len(names)} names, but the model has {renamed.n_features_in_} features; give one "
-            "name for each"
-        )
-    renamed.feature_names_in_ = np.asarray(names, object)
+    renamed.feature_names_in_ = given_names(names, renamed.n_features_in_)
     return renamed

@@ -45,7 +45,7 @@ from ..numerics.special import log_normalize, most_probable
 from ..numerics.supports import check_choice, check_least, checked_numbers
 from ..numerics.weights import RowWeights, row_weights
 from ..posterior.predicted import ProbaOfLog
-from ..tables.names import listed
+from ..tables.names import did_you_mean, listed
 
 Codes: TypeAlias = Int[np.ndarray, "d n"]  # category of each cell, by predictor; M_j is a missing cell
 _SIMULATED = 1000  # rows of the simulated B(J)
@@ -864,9 +864,10 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         for column in requested:
             position = self._columns.place(column)  # None where there is none
             if position is None:
+                labels = self._columns.labels.tolist()
                 raise ValueError(
-                    f"`{argument}` has {column!r}, which is not a column of `X`; the columns are "
-                    f"{listed(self._columns.labels.tolist())}"
+                    f"`{argument}` has {column!r}, which is not a column of `X`; the columns are {listed(labels)}"
+                    f"{did_you_mean(column, labels)}"
                 )
             positions.append(position)
         return list(dict.fromkeys(positions))  # without repetitions; the keys of a dictionary keep their order

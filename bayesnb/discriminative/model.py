@@ -38,6 +38,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..analysis.importance import importance
 from ..check.report import CheckReport
 from ..estimators import CategoricalNB, MixedNB, MultinomialNB, OneDependenceNB
+from ..estimators._named import given_names
 from ..io import Saved
 from ..numerics.arrays import Float, Int, Scalar, is_sparse
 from ..numerics.orders import class_order
@@ -643,7 +644,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         share = np.array([mode.share for mode in self.modes_])[:, None] * doubt
         return share / share.sum(0)
 
-    def explain(self, X: Any, *, against: Any = None) -> pd.DataFrame:
+    def explain(self, X: Any, *, against: Any = None, feature_names: Any = None) -> pd.DataFrame:
         """What each column of each row adds to the log odds of each class, in nats.
 
         A column adds w_j t_ij of its density, of its bins, and its share of Bᵀz_i. "(pairs of columns)" is the table of
@@ -655,6 +656,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         X : (n, d) rows, as in `predict`
         against : the class that the odds are against. By default it is the other class, or with more than two classes
             the geometric mean of all others
+        feature_names : (d,) names of the features, where X has none, or the fitted pipeline or transformer that made it
 
         Returns
         -------
@@ -675,13 +677,23 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         # `odds` turns log p of c classes into log odds of each. It is linear, so that it can be applied to each term by
         # itself. The table is listed with rows outermost and classes innermost, as the index of the frame is.
         odds = odds_against(len(labels), None if against is None else labels.index(against))
-        names = [*self.model_.feature_names, *_BESIDE]
+        labels_of_features = self.model_.feature_names
+        if feature_names is not None:
+            labels_of_features = given_names(feature_names, self.n_features_in_)
+        names = [*labels_of_features, *_BESIDE]
         index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
         frame = pd.Series(odds(table).ravel(), index, name="contribution").reset_index()
         return frame if against is None else frame[frame["class_"] != against]
 
     def importance(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, level: Scalar = 0.9
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        level: Scalar = 0.9,
+        feature_names: Any = None,
     ) -> pd.DataFrame:
         """How well each column alone predicts the labels, and what this model loses without it, in nats a row.
 
@@ -693,11 +705,14 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ----------
         X, y, sample_weight, groups : the training rows, as they were fitted
         level : level of the interval of `information`
+        feature_names : (d,) names of the features, where X has none, or the fitted pipeline or transformer that made it
         """
         # Of each feature the information about the labels by naive Bayes, and other columns that are replaced below.
         check_is_fitted(self, "modes_")
         names = self.model_.feature_names
-        table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level)
+        if feature_names is not None:
+            names = given_names(feature_names, self.n_features_in_).tolist()
+        table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level, feature_names=names)
 
         # Terms of the log odds η of each training row, left out of its own densities: `added` has those of the d
         # columns of X, then of pairs of columns, of all counts, and of the class prior.
