@@ -392,15 +392,16 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         ----------
         stats : sufficient statistics of the rows by class and feature, from `suffstats`
         """
-        # The fields of a density are its numbers, such as a and b of Gamma(a, b). The posterior fields are the prior
-        # ones plus what the data add: Poisson counts with the sum s of n cells make Gamma(a + s, b + n). The flat prior
-        # is Gamma(1, 0), so its posterior is above it by (s, n): what `added` makes of the fields 0 and 0. The mode is
-        # then s/n, the mean of the cells.
+        # The mode of the posterior under the flat prior, from how far its fields are above those of the flat prior.
+        # Example: n Poisson cells with the sum s make Gamma(a + s, b + n) of the prior Gamma(a, b). The flat one is
+        # Gamma(1, 0), and its posterior Gamma(1 + s, n) is above it by s and n; the mode is s/n, the mean of the cells.
+        # These differences are what `added` makes of fields that are all 0.
         sums = self.sums(stats)  # the statistics in the form that `added` reads
-        mean = self.mean()
         no_prior = [0 * value for value in self._arrays()]  # each field as 0, in its shape
+        mean = self.mean()
         with np.errstate(invalid="ignore", divide="ignore"):  # 0/0 of classes without rows, replaced below
-            peak = self.mode_of_shifted_fields(mean, *self.added(sums, *no_prior))  # by name of the parameter
+            difference = self.added(sums, *no_prior)
+            peak = self.mode_of_shifted_fields(mean, *difference)  # by name of the parameter
 
         # the mean of this density where there are no rows
         xp = namespace(sums.n)  # numpy, or jax.numpy for JAX arrays
@@ -512,10 +513,11 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
         # the cache is a dict of this object, which is immutable, so that a table stays valid. The same functions with
         # other levels or weights are another table
-        key = key, n_levels, tuple(w for _, w in functions)
-        if key not in self._level_tables:
-            self._level_tables[key] = self._tabulate(n_levels, functions)
-        return self._level_tables[key]
+        weights = tuple(w for _, w in functions)
+        cache_key = key, n_levels, weights
+        if cache_key not in self._level_tables:
+            self._level_tables[cache_key] = self._tabulate(n_levels, functions)
+        return self._level_tables[cache_key]
 
     def _tabulate(
         self, n_levels: int, functions: Sequence[tuple[Callable[..., Any], float]]

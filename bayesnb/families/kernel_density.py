@@ -145,7 +145,7 @@ class KernelDensity(AbstractConjugate[Sample]):
     def log_predictive(self, x: Real[Array, "n d"]) -> Table:
         """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: the average over the bandwidth is of densities, not of logarithms."""
         if self._is_on_host(x):  # NumPy
-            return self._on_host(x, None)
+            return self._host_average(x, None)
         return self._traced_average(x)  # JAX
 
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
@@ -157,7 +157,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         """
         dense = r.toarray() if is_sparse(r) else r  # (n, c)
         if self._is_on_host(x, dense):  # NumPy
-            return self._on_host(x, dense)
+            return self._host_average(x, dense)
         return self._traced_loo(x, dense)  # JAX
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
@@ -251,7 +251,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         """Whether this block and the arrays are NumPy's, not JAX's."""
         return namespace(self.log_h, *self.cells.value, *self.cells.weight, *arrays) is np
 
-    def _on_host(self, x: np.ndarray, r: np.ndarray | None) -> np.ndarray:
+    def _host_average(self, x: np.ndarray, r: np.ndarray | None) -> np.ndarray:
         """The log density of each row under each class, averaged over the posterior of the bandwidths, in NumPy.
 
         Parameters
@@ -265,30 +265,44 @@ class KernelDensity(AbstractConjugate[Sample]):
         (n, c), in nats
         """
         c, d = self.shape
-        n_rows = len(x)
         pooled = self.cells.pooled()  # the cells of all classes, as of one class
 
         def log_f_of(k: int, j: int) -> np.ndarray:
-            rows = np.flatnonzero(~np.isnan(x[:, j]))  # those that have a cell in feature j
+            pooled_cells = Cells(*pooled.of_piece(0, j))
+            return self._host_average_of_feature(x[:, j], r, k, j, pooled_cells)
 
-            # the cells to predict, each with the weights that leave class k and all classes together with its row: in
-            # leave-one-out a row is taken out of the training cells before it is predicted
-            departures = _departures_of(x[rows, j].astype(float), None if r is None else r[rows], k)
-            # `rule` says how the training cells scale the prior of the bandwidth; without it the prior stays as it is
-            rule = None if r is None else self.rule
-            log_f = np.zeros(n_rows)  # of the cells of feature j under class k; a missing cell adds 0
-
-            # averages over the posterior of the bandwidth of class k and feature j
-            log_f[rows] = _log_averages(self._posterior_of(k, j), Cells(*pooled.of_piece(0, j)), departures, rule)
-            return log_f
-
-        # `by_piece` calls `log_f_of` for each class and feature, in threads if there is much work, and yields the class
-        # and the result, in order
-        table = np.zeros((n_rows, c))
-        n_kernels = n_rows * WIDE_NODES * sum(v.size for v in self.cells.value)  # the work
+        # `by_piece` calls `log_f_of` for each class k and feature j, in threads if there is much work, and yields the
+        # class and the result, (n,), in order
+        table = np.zeros((len(x), c))
+        n_kernels = len(x) * WIDE_NODES * sum(v.size for v in self.cells.value)  # the work
         for k, log_f in by_piece(log_f_of, c, d, n_kernels):
             table[:, k] += log_f
         return table
+
+    def _host_average_of_feature(
+        self, x: np.ndarray, r: np.ndarray | None, k: int, j: int, pooled: Cells
+    ) -> Float[np.ndarray, " n"]:
+        """The log densities of cells of feature j under class k, averaged over the posterior of the bandwidth, (n,).
+
+        Parameters
+        ----------
+        x : (n,), the cells; a missing cell (NaN) has 0
+        r : (n, c), weights of their rows in the training data, which leave before a cell is predicted; None for new
+            rows, with which nothing leaves
+        pooled : the training cells of all classes in this feature
+        """
+        rows = np.flatnonzero(~np.isnan(x))
+        weights = None if r is None else r[rows]
+
+        # the cells to predict, each with the weights that leave class k, and all classes together, with its row
+        departures = _departures_of(x[rows].astype(float), weights, k)
+
+        # how the training cells scale the prior of the bandwidth; without a rule the prior stays when a row leaves
+        rule = None if r is None else self.rule
+
+        log_f = np.zeros(len(x))
+        log_f[rows] = _log_averages(self._posterior_of(k, j), pooled, departures, rule)
+        return log_f
 
     def _posterior_of(self, k: int, j: int) -> BandwidthPosterior | KnownBandwidth:
         """The posterior of log h of class k and feature j, h the bandwidth, as an object with the averages over it.
@@ -445,10 +459,11 @@ class KernelDensity(AbstractConjugate[Sample]):
         n_kernels = len(t) * n_pairs_of_cells
 
         # `by_piece` calls `log_product` for each class k and feature j, and yields (k, result (g,)): the features of
-        # the first class, then those of the next. So with 2 features the last axis is (0, 0), (0, 1), (1, 0), (1, 1),
-        # which is the order in which `reshape` makes (g, c, d) of (g, c·d)
+        # the first class, then those of the next
         pieces = by_piece(log_product, *self.shape, n_kernels if xp is np else None)
-        return xp.stack([log_p for _, log_p in pieces], -1).reshape(t.shape)
+        results = [log_p for _, log_p in pieces]  # with 2 classes and 2 features of (0, 0), (0, 1), (1, 0), (1, 1)
+        side_by_side = xp.stack(results, -1)  # (g, c·d)
+        return side_by_side.reshape(t.shape)  # (g, c, d)
 
     @property
     def _informed(self) -> Array:

@@ -239,8 +239,8 @@ class AbstractNormals(AbstractConjugate[Stats]):
         xp = namespace(stats.n)  # numpy, or jax.numpy for JAX arrays
         mean = self.mean()  # of the parameters under this density, by name
 
-        # x̄. `along(n, array)` adds axes of length 1 behind n until it has as many as the array: (c,) becomes (c, 1),
-        # so that it broadcasts over the features; n (c, d) stays as it is
+        # The mean of the rows, x̄. `along(n, array)` adds axes of length 1 behind n until it has as many as the array:
+        # (c,) becomes (c, 1), so that it broadcasts over the features; n (c, d) stays as it is
         has_rows = along(stats.n, stats.mean) > 0
         theta = {"mu": xp.where(has_rows, stats.mean, mean["mu"])}
 
@@ -249,13 +249,16 @@ class AbstractNormals(AbstractConjugate[Stats]):
         # covariances; `along` again gives n the axes of ss.
         ss = self._together(stats.ss)
         n = along(self._together(stats.n), ss)
+        has_rows_of_scale = n > 0
         for name in self.parameters[1:]:  # "variance" or "covariance", or nothing if it is known
-            spread = ss / xp.where(n > 0, n, 1)
+            estimate = ss / xp.where(has_rows_of_scale, n, 1)
             if name == "variance":  # equal cells have 0: raised to a number by which one may divide
-                spread = xp.maximum(spread, xp.finfo(ss.dtype).tiny)
+                estimate = xp.maximum(estimate, xp.finfo(ss.dtype).tiny)
 
-            # no rows: the mean of this density; a shared covariance is (d, d) there, without the axis of length 1
-            theta[name] = xp.where(n > 0, spread, mean[name]).reshape(mean[name].shape)
+            # no rows: the mean of this density. A shared covariance is (d, d) there, and (1, d, d) here, so that the
+            # result gets the shape of the mean
+            value = xp.where(has_rows_of_scale, estimate, mean[name])
+            theta[name] = value.reshape(mean[name].shape)
         return theta
 
 

@@ -182,16 +182,22 @@ class OneDependence:
         -------
         by block, (c·k_j, children, levels); the pairs (y, u) are numbered y·k_j + u. A block is the children with
         equally many levels, whose counts fit into one array
+
+        Notes
+        -----
+        Features with 2, 3 and 2 levels have these at the places 0–1, 2–4 and 5–6. The children of parent 1 are the
+        features 0 and 2, one block of two levels, whose places are ((0, 1), (5, 6)).
         """
         table_of_parent = table[:, self.levels(j)]  # (c, k_j, k): u is a level of the parent
         cells = {}
-        for name, group in self.groups(j).items():
-            n_levels = self.sizes[group[0]]  # which all children of the block have
-            # where the levels of each child stand: from the place of its first level on, (children, levels)
+        for name, group in self.groups(j).items():  # children with equally many levels
+            n_levels = self.sizes[group[0]]
+
+            # the places of the levels of each child, from that of its first level on, (children, levels)
             first_place = self.offsets[group][:, None]
             level_places = first_place + np.arange(n_levels)
             cells_of_block = table_of_parent[:, :, level_places]  # (c, k_j, children, levels)
-            cells[name] = cells_of_block.reshape(-1, len(group), n_levels)
+            cells[name] = cells_of_block.reshape(-1, len(group), n_levels)  # the pairs (y, u) along one axis
         return cells
 
     # --- the table --------------------------------------------------------------------------------------------------
@@ -694,12 +700,13 @@ class OneDependence:
         key : seed of the draw
         is_observed : whether each cell is there
         """
+        # Example: a row has the features 0, 2 and 3 of four. The numbers up to each are 1 1 2 3. With u = 0.5, u n_i is
+        # 1.5, which falls in the second of its features: the first for which the number up to it is larger, feature 2
         n_up_to = is_observed.cumsum(1)  # (n, d), how many features are observed up to each
         n_observed = n_up_to[:, -1:]  # (n, 1)
         u = np.random.default_rng(key).random()
-        # with 3 observed features and u = 0.5, u n_i = 1.5 falls in the second: the first for which the number up to it
-        # is larger. `argmax` of booleans is the position of the first True
-        return (u * n_observed < n_up_to).argmax(1)
+        is_beyond = u * n_observed < n_up_to  # in the example False False True True
+        return is_beyond.argmax(1)  # the position of the first True
 
     def _parent_of_draw(self, key: int) -> int:
         """The parent of a draw, for rows without missing cells: `_parents_of_rows` of one complete row."""
