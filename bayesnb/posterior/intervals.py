@@ -232,19 +232,20 @@ def uncertainty(
     n, _ = _shape(nb, rows)
     total = np.zeros(n)
     epistemic = np.zeros(n)
-    for chunk in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):
-        # class probabilities p at equally likely θ, and their mean p̄ over θ
+    for chunk in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):  # m rows at a time
+        # class probabilities p at s equally likely θ, and their mean p̄ over θ
         p = np.exp(chunk.log_p)  # (m, c, s)
         mean = p.mean(-1)  # (m, c)
         log_mean = log_floor(mean)
         total[chunk.rows] = -(mean * log_mean).sum(-1)  # entropy of p̄
 
-        # the mutual information is the mean over θ of KL(p ‖ p̄) = Σ_c p log(p/p̄). As Σ_c (p̄ − p) = 0 it is also that
-        # of Σ_c [p log(p/p̄) − p + p̄]. Each of these terms is at least 0, because log t ≥ 1 − 1/t with t = p/p̄, so
-        # that no digits cancel in the sum
+        # The epistemic part is the mean over θ of KL(p ‖ p̄) = Σ_c p log(p/p̄). Its terms have both signs and would
+        # cancel, so that p̄ − p is added to each. The sum stays the same, as p and p̄ both add up to 1 over the classes,
+        # but no term is negative any more: p log(p/p̄) ≥ p − p̄. Two classes with p = (.6, .4) and p̄ = (.5, .5) have
+        # the terms .109 and −.089, and after it .009 and .011: the sum is .020 both times
         log_ratio = np.maximum(chunk.log_p - log_mean[..., None], -1e3)  # log(p/p̄); where p is 0, p times it is 0 too
-        gain = p * log_ratio - p + mean[..., None]  # (m, c, s)
-        epistemic[chunk.rows] = np.maximum(gain.mean(-1), 0).sum(-1)
+        terms = p * log_ratio - p + mean[..., None]  # (m, c, s)
+        epistemic[chunk.rows] = np.maximum(terms.mean(-1), 0).sum(-1)
     epistemic = np.minimum(epistemic, total)  # rounding may exceed the total
     return Uncertainty(total, total - epistemic, epistemic)
 
@@ -636,6 +637,21 @@ def log_probability_draws(
 # --- moments of the log joint, and points that have them ------------------------------------------------------------
 
 
+def _variances_of_terms(of_others: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
+    """The variance v of a term of each class, from the sums of v over all other classes.
+
+    Three classes with v = 1 2 3 have the sums 5 4 3 over the others. These add up to 12, in which each v is twice, so
+    that the sum of all v is 12/2 = 6; and v = 6 − (5 4 3) = 1 2 3.
+
+    Parameters
+    ----------
+    of_others : (n, c) sum of v over all classes but the one itself
+    """
+    n_classes = of_others.shape[1]
+    of_all = of_others.sum(1, keepdims=True) / max(n_classes - 1, 1)  # (n, 1); a single class has no others
+    return of_all - of_others
+
+
 @dataclass(frozen=True)
 class LogJointMoments:
     """Distribution of ℓ_c = log p(x_i, y = c | θ) over the posterior of θ, up to what all classes share.
@@ -673,11 +689,10 @@ class LogJointMoments:
             assert cumulants is not None, "see `resolve_method`"
             mean_of_block, variance_of_block, third_of_block = cumulants  # (n, c) each
             if block.is_composite:
-                # complement multinomial: ℓ_c = Σ_{k≠c} t_k, with independent terms t_k of variance v_k. As
-                # ℓ_c = Σ_k t_k − t_c, and Σ_k t_k is the same for all classes, −t_c serves as well. The block states
-                # V_c = Σ_{k≠c} v_k, and Σ_c V_c = (c − 1) Σ_k v_k, so that v_c = Σ_c V_c / (c − 1) − V_c
-                total = variance_of_block.sum(1, keepdims=True)
-                variance_of_block = total / max(variance_of_block.shape[1] - 1, 1) - variance_of_block
+                # Complement multinomial: ℓ_c is the sum of independent terms t_k of all other classes, so that the ℓ_c
+                # depend on each other. Less Σ_k t_k, which all classes share, ℓ_c is −t_c, and these are independent:
+                # the variance of t_c is wanted in the place of that of ℓ_c
+                variance_of_block = _variances_of_terms(variance_of_block)
             mean = mean + mean_of_block
             variance = variance + variance_of_block
             third = third + third_of_block
