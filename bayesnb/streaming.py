@@ -19,6 +19,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from .estimators._base import AbstractNB
 from .estimators._input import check_decay, checked_labels, refuse_no_weight
+from .estimators._learnt import replace_learnt
 from .numerics.progress import progress
 from .numerics.supports import check_least
 from .tables.readers import errors_of, open_table
@@ -100,7 +101,7 @@ def fit_batches(
     if not hasattr(fitted, "classes_"):
         raise ValueError("`source` has no rows; give at least one")
     refuse_no_weight(fitted.class_count_)
-    estimator.__dict__ = vars(fitted) | estimator.get_params(deep=False)  # at once: other threads may be reading
+    replace_learnt(estimator, vars(fitted))
     return estimator
 
 

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, Self, TypeAlias
 import numpy as np
 import pandas as pd
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils import Tags, _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets
@@ -36,6 +36,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from ..estimators import CategoricalNB
 from ..estimators._input import Columns, align, checked_rows, naming, refuse_no_weight
+from ..estimators._learnt import replace_learnt
 from ..estimators._suited import split_labels
 from ..estimators._view import learn_columns
 from ..numerics.arrays import Bool, Float, Int, PerRow, Table
@@ -651,16 +652,15 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             if a setting is out of range, or if no row or no predictor remains. Also if `force` names an unknown column,
             or `exact_features` is larger than the number of predictors
         """
-        # another thread that predicts meanwhile never sees a half of the new attributes
-        learner: Any = copy.copy(self)
+        learner = clone(self)  # so that an error in the middle leaves this estimator as it was
         learner._select_from(X, y, sample_weight)
-        self.__dict__ = vars(learner)  # at once, and only if all went well
+        replace_learnt(self, vars(learner))
         return self
 
     def _select_from(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Select the predictors from the rows, and set every attribute that `fit` learns.
 
-        `fit` calls it on a copy of the estimator, since an error in the middle leaves some attributes set.
+        `fit` calls it on a clone of the estimator, since an error in the middle leaves some attributes set.
         """
         criterion = self._check_settings()  # how the best set is chosen: "exact", "bic" or "test"
         rng = generator(self.seed)
@@ -1033,9 +1033,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         if fresh:
             self._columns = columns
             self.n_features_in_ = columns.n
-            # names of an earlier fit go, since these rows may have none; scikit-learn has the attribute only with names
-            self.__dict__.pop("feature_names_in_", None)
-            if columns.names is not None:
+            if columns.names is not None:  # scikit-learn has the attribute only with names
                 self.feature_names_in_ = columns.names
         return table
 

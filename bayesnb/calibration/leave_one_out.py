@@ -19,6 +19,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators._suited import check_own
+from ..estimators._view import ModelView
 from ..models.naive_bayes import Rows
 from ..numerics.arrays import Float, Int, PerRow, Table, is_sparse
 from ..numerics.special import log_normalize
@@ -91,9 +92,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         "of 90 % intervals of calibrated models, 51 % to 97 % held the true probability in simulated tables of 100 and "
         "400 rows (docs/guide/sharper.md)."
     )
-    _inside = "estimator_"
     _lacks = " (its probabilities are calibrated, so it has no evidence of its own; ask `estimator_`, without the map)"
-    _of_inside = "explain tables prior_summary prior_ posterior_ class_count_ class_log_prior_ contract_ model_"
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -155,6 +154,53 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         """log p of rows before calibration, (s, n, c), for draws of the estimator's own parameters."""
         with np.errstate(divide="ignore"):
             return np.log(self.estimator_.sample_proba(X, n_draws, rng))
+
+    # --- the model inside -------------------------------------------------------------------------------------------
+
+    @property
+    def explain(self) -> Any:
+        """The method of `estimator_`: what each feature adds to log odds that are not calibrated."""
+        return self.estimator_.explain
+
+    @property
+    def tables(self) -> Any:
+        """The method of `estimator_`: its parameters as data frames."""
+        return self.estimator_.tables
+
+    @property
+    def prior_summary(self) -> Any:
+        """The method of `estimator_`: its prior in words."""
+        return self.estimator_.prior_summary
+
+    @property
+    def prior_(self) -> Any:
+        """The model of `estimator_` before the training rows."""
+        return self.estimator_.prior_
+
+    @property
+    def posterior_(self) -> Any:
+        """The model of `estimator_` after the training rows."""
+        return self.estimator_.posterior_
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        """Weight of each class, (c,)."""
+        return self.estimator_.class_count_
+
+    @property
+    def class_log_prior_(self) -> np.ndarray:
+        """log p(y = c) in nats, (c,), of `estimator_`."""
+        return self.estimator_.class_log_prior_
+
+    @property
+    def contract_(self) -> Any:
+        """What `describe` found in the columns of a data frame; None if nobody asked."""
+        return self.estimator_.contract_
+
+    @property
+    def model_(self) -> ModelView:
+        """What analyses may ask of `estimator_`, a frozen `ModelView`."""
+        return self.estimator_.model_
 
     # --- a model like others ----------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..estimators._input import checked_labels
+from ..estimators._learnt import replace_learnt
 from ..numerics.arrays import Scalar
 from ..numerics.weights import row_weights
 from ..posterior.loo import group_places
@@ -121,12 +122,7 @@ class PosteriorCalibrator(AbstractCalibrated):
         }
         if self.estimator is not None:
             return self._take_over(fitted, **learnt)  # with the estimator, its classes and its columns
-        return self._learn(classes_=classes, takes_table_=np.ndim(X) == 2, **learnt)
-
-    def _learn(self, **learnt: Any) -> Self:
-        """Set the attributes that were learnt."""
-        for name, value in learnt.items():
-            setattr(self, name, value)
+        replace_learnt(self, {"classes_": classes, "takes_table_": np.ndim(X) == 2, **learnt})
         return self
 
     def _fitted_estimator(self, X: Any, y: np.ndarray, sample_weight: Any) -> Any:

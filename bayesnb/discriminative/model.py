@@ -38,7 +38,9 @@ from sklearn.utils.validation import check_is_fitted
 from ..analysis.importance import importance
 from ..check.report import CheckReport
 from ..estimators import CategoricalNB, MixedNB, MultinomialNB, OneDependenceNB
+from ..estimators._learnt import replace_learnt
 from ..estimators._named import given_names
+from ..estimators._view import ModelView
 from ..io import Saved
 from ..numerics.arrays import Float, Int, Scalar, is_sparse
 from ..numerics.orders import class_order
@@ -120,8 +122,6 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     """
 
     _learnt_names = frozenset({"reader_", "models_", "layout_", "modes_", "draws_"})
-    _inside = "reader_"
-    _of_inside = "classes_ n_features_in_ feature_names_in_ prior_ class_count_ contract_ model_"
     interval_coverage = (
         "of 90 % intervals of discriminative models, 67 % to 100 % held the true probability in simulated tables of "
         "100 and 400 rows (docs/guide/sharper.md)."
@@ -131,6 +131,43 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     def __init__(self, parts: Any = "auto") -> None:
         self.parts = parts
+
+    # --- what `reader_` knows ---------------------------------------------------------------------------------------
+
+    @property
+    def classes_(self) -> np.ndarray:  # type: ignore[override]
+        """The labels, sorted, (c,)."""
+        return self.reader_.classes_
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns of X."""
+        return self.reader_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns of X, (d,), if they have names."""
+        return self.reader_.feature_names_in_
+
+    @property
+    def class_count_(self) -> np.ndarray:
+        """Weight of each class, (c,)."""
+        return self.reader_.class_count_
+
+    @property
+    def prior_(self) -> Any:
+        """The model of `reader_` before the training rows."""
+        return self.reader_.prior_
+
+    @property
+    def contract_(self) -> Any:
+        """What `describe` found in the columns of a data frame; None if nobody asked."""
+        return self.reader_.contract_
+
+    @property
+    def model_(self) -> ModelView:
+        """What analyses may ask of `reader_`, a frozen `ModelView`: rows, labels and columns."""
+        return self.reader_.model_
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -182,7 +219,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         new.modes_ = find_modes(rows)
         new.draws_ = tuple(draw(rows, new.modes_, _N_DRAWS))
 
-        self.__dict__ |= new.__dict__
+        replace_learnt(self, vars(new))
         return self
 
     def _fitted_reader(self, X: Any, y: Any, sample_weight: Any) -> MixedNB:

@@ -123,10 +123,10 @@ class AbstractNB(AbstractFitted):
         Probabilities count as equal if their difference may be rounding. With equal class priors a tie goes to the
         first label.
         """
-        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        scores = nb._joint_table(X, scores=True)  # log p(x_i, y = c) up to a term of each row, (n, c)
-        best = most_probable(scores, nb.model_.tie_prior)  # the column of the largest score of each row, (n,)
-        return nb.classes_[best]
+        model = self.model_  # one state, whatever another thread fits meanwhile
+        scores = model.estimator._joint_table(X, scores=True)  # log p(x_i, y = c) up to a term of each row, (n, c)
+        best = most_probable(scores, model.tie_prior)  # the column of the largest score of each row, (n,)
+        return model.classes[best]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The decision score in nats: the log odds of the second of two classes, (n,).
@@ -162,18 +162,18 @@ class AbstractNB(AbstractFitted):
         ----------
         X : (n, d) rows, as in `predict`
         """
-        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        model = self.model_  # one state, whatever another thread fits meanwhile
         # a block is the columns that share one conjugate prior; a part of a `MixedNB` may have several blocks, such as
         # one for each number of levels, whose tables are added
-        blocks_by_part = nb.model_.blocks_of_parts  # names of the blocks of each part
+        blocks_by_part = model.blocks_of_parts  # names of the blocks of each part
         block_names = [*blocks_by_part.values()]
-        theta = nb._point_estimate(nb._state)  # parameters to plug in; None integrates them out
-        posterior = nb._state.posterior
+        theta = model.estimator._point_estimate(model.state)  # parameters to plug in; None integrates them out
+        posterior = model.posterior
 
         def tables_of(rows: Rows) -> np.ndarray:
             return posterior.log_parts(rows, block_names, theta)  # (parts, n, c)
 
-        tables = nb._table_of_all_rows(nb._state, X, tables_of)
+        tables = model.estimator._table_of_all_rows(model.state, X, tables_of)
         return dict(zip(blocks_by_part, tables, strict=True))
 
     def _joint_table(self, X: Any, scores: bool = False, normalized: bool = False) -> np.ndarray:
@@ -320,11 +320,11 @@ class AbstractNB(AbstractFitted):
         With "predictive" the discriminant is linear only if it equals plugging in the posterior mean. Otherwise these
         are the weights of the posterior mean.
         """
-        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        weights, _ = nb.model_.linear_form()  # (k, c), for k columns, or k levels of all columns
+        model = self.model_  # one state, whatever another thread fits meanwhile
+        weights, _ = model.linear_form()  # (k, c), for k columns, or k levels of all columns
         coef = weights.T  # (c, k)
-        if coef.shape[1] != nb.n_features_in_:
-            raise AttributeError(f"{type(nb).__name__} is linear in levels, not in `X`; use rank_features")
+        if coef.shape[1] != model.state.columns.n:
+            raise AttributeError(f"{type(self).__name__} is linear in levels, not in `X`; use rank_features")
         return coef[1:] - coef[:1] if len(coef) == 2 else coef
 
     @property

@@ -7,6 +7,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from ._learnt import replace_learnt
+
 
 class OfEstimator:
     """A classifier around an estimator, whose classes, columns and tags it has."""
@@ -18,8 +20,7 @@ class OfEstimator:
     def _take_over(self, fitted: Any, **learnt: Any) -> Any:
         """Become fitted: hold a fitted estimator, its classes and columns, and all else that was learnt.
 
-        All attributes change at once, so that another thread never sees a half of them, and those that an earlier fit
-        has left (their names end in "_") go.
+        Attributes that an earlier fit has left go.
 
         Parameters
         ----------
@@ -28,11 +29,7 @@ class OfEstimator:
         """
         names = ("n_features_in_", "feature_names_in_")  # the second only where columns have names
         columns = {name: getattr(fitted, name) for name in names if hasattr(fitted, name)}
-        # what the user set in `__init__`; as in scikit-learn, learnt attributes end in an underscore
-        settings = {name: value for name, value in vars(self).items() if not name.endswith("_")}
-
-        # one assignment replaces all attributes
-        self.__dict__ = {**settings, "estimator_": fitted, "classes_": fitted.classes_, **columns, **learnt}
+        replace_learnt(self, {"estimator_": fitted, "classes_": fitted.classes_, **columns, **learnt})
         return self
 
     def __sklearn_tags__(self) -> Tags:

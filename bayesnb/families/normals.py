@@ -163,11 +163,13 @@ class AbstractNormals(AbstractConjugate[Stats]):
     scale_: ClassVar[tuple[str, ...]]
     """Names of the fields that describe the scale."""
 
-    added: Callable[..., tuple[Array, ...]]
-    """The fields of the scale after data: `added(s, *fields)`, s.n rows whose squares about m add up to s.ss = G."""
+    def added(self, s: Any, *fields: Any) -> tuple[Any, ...]:
+        """The fields of the scale after statistics s: s.n rows whose squares about m add up to s.ss = G."""
+        raise NotImplementedError
 
-    gain: Callable[..., Array]
-    """log A(λ + s) − log A(λ) of the scale: `gain(s, *fields)`."""
+    def gain(self, s: Any, *fields: Any) -> Any:
+        """log A(λ + s) − log A(λ) of the scale."""
+        raise NotImplementedError
 
     def _scale(self) -> list[Array]:
         """The fields of the scale, in the order of `scale_`."""

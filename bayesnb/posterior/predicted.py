@@ -36,26 +36,19 @@ class ProbaOfLog:
 
 
 class OfLogProba(ProbaOfLog):
-    """Prediction of a classifier that has `predict_log_proba` and `sample_proba`, and the attributes of a model inside.
+    """Prediction of a classifier that has `predict_log_proba` and `sample_proba`.
 
-    A subclass sets `_inside`, the name of the attribute that holds the model, `_of_inside`, the names of attributes
-    that are the model's, with spaces between, and `_lacks`, the end of the error message about all other attributes.
-    `interval_coverage` says what share of true probabilities its 90 % intervals were measured to hold.
+    A subclass sets `_lacks`, the end of the error message about attributes that it does not have. `interval_coverage`
+    says what share of true probabilities its 90 % intervals were measured to hold.
     """
 
     classes_: np.ndarray
     sample_proba: Any
     interval_coverage = ""
-    _inside = _of_inside = _lacks = ""
+    _lacks = ""
 
     def __getattr__(self, name: str) -> Any:
-        # Python asks here only for what the object itself does not have. The model is looked for in `vars`: where there
-        # is none yet, asking for it as an attribute would come back here. `vars` has only what was set on the object
-        # itself. A name of `_of_inside`, such as "posterior_", is then the model's.
-        has_model = self._inside in vars(self)
-        if has_model and name in self._of_inside.split():
-            model = vars(self)[self._inside]
-            return getattr(model, name)
+        # Python asks here only for what the object itself does not have
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{self._lacks}")
 
     def predict(self, X: Any) -> np.ndarray:
