@@ -190,32 +190,34 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ValueError
             if there is one class, or if `MixedNB` refuses the rows
         """
-        # All is learnt by a copy, so that a fit that fails leaves this estimator as it was. The reader is a fitted
-        # `MixedNB`, which encodes rows. `training` has encoded cells (n, columns), the position in `classes_` of each
-        # row's label as `code`, and weights.
+        # All is learnt by a copy, so that a fit that fails leaves this estimator as it was.
         new = clone(self)
-        new.reader_ = self._fitted_reader(X, y, sample_weight)
-        n_classes = len(new.classes_)
+        new.reader_ = self._fitted_reader(X, y, sample_weight)  # a `MixedNB`, which encodes rows
+
+        # Encoded cells (n, columns), the position in `classes_` of each row's label as `code`, and weights.
         training = new._given_rows(X, y, sample_weight, groups)
 
         # The layout says how encoded cells become columns of the regression: which numbers vary, where bins end, and
         # how the linear term is centred and scaled.
+        n_classes = len(new.classes_)
         new.layout_ = ColumnLayout.of(training.cells, new._level_counts(), training.weight, n_classes)
 
         # Classes get new numbers that depend on their rows and not on their labels, so that relabelled classes are
-        # drawn alike. `order[k]` is the position in `classes_` of the class with number k. Its inverse, which `argsort`
-        # of an order is, gives the number of each position: of order 2 0 1, where position 2 has number 0, it is 1 2 0.
+        # drawn alike. With the order 2 0 1 the class at position 2 of `classes_` gets the number 0, that at 0 the
+        # number 1, and that at 1 the number 2. So the positions 0 1 2 have the numbers 1 2 0, which is `argsort` of the
+        # order.
         sums = new._class_sums(training)
         order = class_order(sums.of_columns, sums.weight)
         number_of_position = np.argsort(order)
         new.layout_ = replace(new.layout_, class_order=order)
         training = replace(training, code=number_of_position[training.code])
 
-        # First naive Bayes models of the densities p(x_j | y = c). Then `rows` are what the softmax regression reads:
-        # the log densities of each row given all other rows. Then the most probable weights of these log densities, one
-        # mode for each pair of scales of their priors; and 200 draws of the weights around these modes.
+        # Naive Bayes models of the densities p(x_j | y = c), and the log densities of each row given all other rows.
         new.models_ = new._fitted_densities(training)
         rows = new._rows_for_weights(training)
+
+        # The most probable weights of these log densities, one mode for each pair of scales of their priors; and 200
+        # draws of the weights around these modes.
         new.modes_ = find_modes(rows)
         new.draws_ = tuple(draw(rows, new.modes_, _N_DRAWS))
 
@@ -443,10 +445,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         # Encoded cells (n, columns), class numbers `code` as positions in `classes_`, and weights.
         training = self._given_rows(X, y, sample_weight, groups)
 
-        # The regression numbers the classes in another order: `ordered` has the position in `classes_` of each of its
-        # classes. The inverse of an order, which `argsort` gives, has the number of each position: of 2, 0, 1 it is
-        # 1, 2, 0. So a row of the class at position 2 gets the code 0.
-        number_of_position = np.argsort(self.layout_.ordered(len(self.classes_)))
+        # The regression numbers the classes in another order, the positions 2 0 1 of `classes_` for example. So the
+        # positions 0 1 2 have the numbers 1 2 0, which is `argsort` of the order.
+        order = self.layout_.ordered(len(self.classes_))
+        number_of_position = np.argsort(order)
         return replace(training, code=number_of_position[training.code])
 
     def _rows_by_model(self, cells: Any) -> list[tuple[Any, Any]]:
@@ -739,21 +741,25 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         # Terms of log p of each class: of the d columns of X, of pairs of columns, of all counts, and of the class
         # prior. "(averaging)" is log p of the prediction minus the sum of these, so that all terms together are log p.
-        cells = self._cells(X)
-        rows = self._new_rows(cells)
+        cells = self._cells(X)  # encoded, (n, columns)
+        rows = self._new_rows(cells)  # what the regression reads of them
         added = self._contributions(rows, cells)  # (d + 3, n, c)
         averaging = self._log_mean_proba(rows) - added.sum(0)  # (n, c)
-        table = self.layout_.in_label_order(np.concatenate([added, averaging[None]]).swapaxes(0, 1))  # (n, d + 4, c)
+        terms = np.concatenate([added, averaging[None]])  # (d + 4, n, c)
+        table = self.layout_.in_label_order(terms.swapaxes(0, 1))  # (n, d + 4, c)
 
         # `odds` turns log p of c classes into log odds of each. It is linear, so that it can be applied to each term by
-        # itself. The table is listed with rows outermost and classes innermost, as the index of the frame is.
+        # itself.
         odds = odds_against(len(labels), None if against is None else labels.index(against))
+        contributions = odds(table)
+
+        # A line of the frame for each cell of the table, with rows outermost and classes innermost.
         labels_of_features = self.model_.feature_names
         if feature_names is not None:
-            labels_of_features = given_names(feature_names, self.n_features_in_)
+            labels_of_features = given_names(feature_names, self.n_features_in_).tolist()
         names = [*labels_of_features, *_BESIDE]
         index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
-        frame = pd.Series(odds(table).ravel(), index, name="contribution").reset_index()
+        frame = pd.Series(contributions.ravel(), index, name="contribution").reset_index()
         return frame if against is None else frame[frame["class_"] != against]
 
     def importance(
