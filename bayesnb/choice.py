@@ -213,10 +213,10 @@ class _Rows(NamedTuple):
 
         By default the rows that are equal in all cells and the label are a group, since a copy would tell the answer.
         """
-        index = nb.class_index(y)  # (n,) class numbers
+        index = nb.model_.class_index(y)  # (n,) class numbers
         weights = row_weights(sample_weight, len(index))
         if groups is None:
-            group = groups_of_copies(nb, nb.encode(X), index, weights)
+            group = groups_of_copies(nb, nb.model_.encode(X), index, weights)
         else:
             group = group_places(groups, len(index))
         return cls(nb.classes_, index, weights, group)

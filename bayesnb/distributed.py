@@ -110,7 +110,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         # adds those of another estimator. The old one is not changed, as others may be reading it.
         before = copy.copy(self.estimator_)
         if decay != 1:
-            before = before.with_statistics(before.statistics_.scaled(decay))
+            before = before.model_.with_statistics(before.statistics_.scaled(decay))
         self.estimator_ = before.merge(self._fitted_to_all_chunks(X, y, sample_weight, self.classes_))
         return self
 

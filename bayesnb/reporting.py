@@ -23,6 +23,7 @@ from .analysis.comparison import Comparison, compare
 from .analysis.importance import importance
 from .calibration.leave_one_out import CalibratedClassifierLOO
 from .choice import PredictorChoice
+from .estimators._by_name import suits, variants_of
 from .estimators._suited import check_own
 from .io import replace_file
 from .numerics.progress import progress, tracked
@@ -322,10 +323,8 @@ def candidates(kind: str, n: int, d: int) -> list[Any]:
     for name in dir(estimators):
         estimator = getattr(estimators, name)
         # each class of estimators says itself for which cells, and how many of them, it is meant
-        if not estimator.suits(kind, n, d):
-            continue
-        other_variants = [*estimator.variants.values()][1:]  # the first is the default
-        models += [estimator(**settings) for settings in ({}, *other_variants)]
+        if suits(estimator, kind, n, d):
+            models += variants_of(estimator)
     return models
 
 
@@ -419,7 +418,7 @@ def _other_parts(nb: Any, n: int) -> dict[str, Any]:
 
 def _cautions(facts: _Facts) -> Iterator[str]:
     """What a reader of the page should be careful about, a sentence each, in the order of the page."""
-    ignored = facts.nb.ignored_by_loo
+    ignored = facts.nb.model_.ignored_by_loo
     if ignored:
         yield f"The model predicts with {ignored}, which leave-one-out ignores. All losses here are of the predictive."
     # what `describe` said of the columns, such as that a number looks like an identifier
@@ -509,7 +508,7 @@ def _has_fractions(facts: _Facts) -> bool:
     """Whether rows have real numbers with a fraction: equal rows of whole numbers and levels may be chance."""
     # a block is the columns of one family with their posterior; `encode` makes an array of its cells, by block
     blocks = facts.inside.posterior_.blocks
-    rows = facts.inside.encode(facts.X)
+    rows = facts.inside.model_.encode(facts.X)
     real = [rows[name] for name, block in blocks.items() if block.unwrapped.cells_.kind == "real"]
     return any(bool((np.nan_to_num(cells) % 1 != 0).any()) for cells in real)  # a missing cell is no fraction
 
@@ -773,7 +772,7 @@ def _priors(facts: _Facts) -> str:
     figures = []
     for name in facts.importance["feature"].iloc[:3]:
         # the table of importance has the most informative features first
-        column = facts.nb.feature_names().index(name)
+        column = facts.nb.model_.feature_names.index(name)
         caption = f"{_text(shorten(name, 40))}: the prior is dashed, each class has a line."
         # no figure where the column is not used, or where its family has no parameters to draw
         with contextlib.suppress(ValueError, AttributeError, KeyError):

@@ -33,9 +33,9 @@ ALL = [
 ]
 TAKES_MISSING = [nb for nb in ALL if not isinstance(nb, MultinomialNB | ComplementNB | GaussianDA)]
 FORETELLS = [nb for nb in ALL if not isinstance(nb, KernelNB)]  # a leave-one-out product is no density of the data
-OF_A_COUNT = [nb for nb in ALL if nb.cells.kind == "counts"]
+OF_A_COUNT = [nb for nb in ALL if nb._cells.kind == "counts"]
 # a cell is a whole number; each has a beta prior of one cell, with the settings alpha and beta
-WHOLE = [nb for nb in ALL if nb.cells.whole]
+WHOLE = [nb for nb in ALL if nb._cells.whole]
 # every class once, as it is without settings
 DEFAULTS = [kind() for kind in dict.fromkeys(map(type, ALL))]
 # how a bandwidth is found is of no interest here

@@ -3,13 +3,14 @@
 import doctest
 import importlib
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import bayesnb
-from bayesnb import plots
+from bayesnb import estimators, plots
 
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 PUBLIC = {name: value for name in bayesnb.__all__ if not inspect.ismodule(value := getattr(bayesnb, name))}
@@ -28,6 +29,18 @@ MODULES = [
 def test_a_public_name_has_an_example(name: str) -> None:
     said = inspect.getdoc(PUBLIC[name]) or ""
     assert ">>>" in said or said.startswith("Deprecated")
+
+
+@pytest.mark.parametrize("name", estimators.__all__)
+def test_help_describes_every_parameter(name: str) -> None:
+    """Entries that estimators share are written once, in `_documented.py`, and shown in full."""
+    kind = getattr(estimators, name)
+    said = inspect.getdoc(kind) or ""
+    assert not re.search(r"^ *\{\w+\}$", said, re.MULTILINE)
+    entries = re.findall(r"^([\w, ]+) : ", said, re.MULTILINE)
+    described = [parameter for names in entries for parameter in names.split(", ")]
+    for parameter in inspect.signature(kind).parameters:
+        assert described.count(parameter) == 1, parameter
 
 
 @pytest.mark.slow

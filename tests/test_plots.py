@@ -58,7 +58,7 @@ def data(kind: str, names: str = "plain") -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def fitted(nb: Any, names: str = "plain", d: int = 4) -> tuple[Any, pd.DataFrame, np.ndarray]:
-    X, y = data(nb.cells.kind, names)
+    X, y = data(nb._cells.kind, names)
     return nb.fit(X.iloc[:, :d], y), X.iloc[:, :d], y
 
 
@@ -289,7 +289,7 @@ def test_the_lines_of_a_simplex_hold_their_mass(alpha: tuple[float, ...], ax: An
 def test_a_smoothing_path_is_shares_of_counts_and_pseudo_counts(nb: Any, ax: Any) -> None:
     nb, X, y = fitted(nb)
     plots.smoothing_path(nb, "two", ax=ax)
-    if nb.cells.kind == "levels":
+    if nb._cells.kind == "levels":
         counts, event = pd.crosstab(y, X["two"]).to_numpy(), 0
     else:  # of the other classes
         counts, event = (X.sum() - X.groupby(y).sum()).to_numpy(), 1
@@ -310,7 +310,7 @@ def test_a_smoothing_path_is_shares_of_counts_and_pseudo_counts(nb: Any, ax: Any
 def test_class_probabilities_are_sorted_with_their_own_intervals(ax: Any) -> None:
     nb, X, y = fitted(bayesnb.PoissonNB())
     plots.class_probabilities(nb, X, y, label="bee", ax=ax)
-    p, ends = means_and_intervals(nb.posterior_, nb.encode(X)).mean[:, 1], nb.predict_interval(X)[:, 1]
+    p, ends = means_and_intervals(nb.posterior_, nb.model_.encode(X)).mean[:, 1], nb.predict_interval(X)[:, 1]
     np.testing.assert_allclose(p, nb.sample_proba(X, 4000, seed=0).mean(0)[:, 1], atol=0.03)
     order = np.argsort(p, kind="stable")
     ranks = [lines(ax)[label].get_xdata() for label in nb.classes_]

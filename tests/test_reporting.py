@@ -218,8 +218,8 @@ def test_the_page_shows_what_was_taken_and_why(tmp_path: Path) -> None:
 
 def test_every_estimator_is_tried_on_its_cells_alone() -> None:
     for nb in DEFAULTS:
-        for kind in ("real", "counts", "amounts", "levels") if nb.cells.measure != COMPOSITE else ():
-            assert (repr(nb) in map(repr, candidates(kind, 50, 4))) == (kind == nb.cells.kind), nb
+        for kind in ("real", "counts", "amounts", "levels") if nb._cells.measure != COMPOSITE else ():
+            assert (repr(nb) in map(repr, candidates(kind, 50, 4))) == (kind == nb._cells.kind), nb
     all_of_them = {repr(one) for one in candidates("real", 50, 4)}
     assert {"GaussianNB(variance='pooled')", "GaussianDA(covariance='shared')", "KernelNB()"} <= all_of_them
     assert all_of_them - {repr(one) for one in candidates("real", 6_000, 4)} == {"KernelNB()"}  # large tables

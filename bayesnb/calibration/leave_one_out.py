@@ -93,10 +93,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     )
     _inside = "estimator_"
     _lacks = " (its probabilities are calibrated, so it has no evidence of its own; ask `estimator_`, without the map)"
-    _of_inside = (
-        "explain contributions tables prior_summary prior_ posterior_ class_count_ class_log_prior_ feature_names "
-        "block_columns part_blocks levels_of encode class_index ignored_by_loo loo_prior contract_"
-    )
+    _of_inside = "explain tables prior_summary prior_ posterior_ class_count_ class_log_prior_ contract_ model_"
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
@@ -124,7 +121,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         """
         check_own(self.estimator, "CalibratedClassifierLOO, unlike PosteriorCalibrator,")
         nb = clone(self.estimator).fit(X, y, sample_weight)
-        ignored = nb.ignored_by_loo  # a setting, in words; "" if there is none
+        ignored = nb.model_.ignored_by_loo  # a setting, in words; "" if there is none
         if ignored:
             raise ValueError(
                 f"`estimator` has {ignored}, which leave-one-out ignores, so the map would be learnt from other "
@@ -176,8 +173,8 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         """
         check_is_fitted(self, "maps_")
         fitted = self.estimator_
-        rows = fitted.encode(X)
-        index = fitted.class_index(y)  # class of each row
+        rows = fitted.model_.encode(X)
+        index = fitted.model_.class_index(y)  # class of each row
         weights = row_weights(sample_weight, len(index))
 
         # Exact leave-one-out of the model inside; copies of a row leave together like a group. `leaving.group` (n,) has
@@ -367,8 +364,8 @@ def left_out_rows(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> L
     X, y, sample_weight : the rows that it was fitted to
     groups : (n,) labels of groups of rows that leave together; None for no groups
     """
-    rows = nb.encode(X)
-    index = nb.class_index(y)  # class of each row
+    rows = nb.model_.encode(X)
+    index = nb.model_.class_index(y)  # class of each row
     weights = row_weights(sample_weight, len(index))
     leaving = _leaving(nb, rows, index, weights, groups)
 
@@ -457,7 +454,8 @@ def _log_proba(
     group : (n,) rows that leave together share a number; None where each leaves alone
     """
     leaving = weights if group is None else replace(weights, are_counts=False)  # not as counts they leave whole
-    return leave_out(nb, rows, index, leaving, group, nb.loo_prior, scores=True).log_proba
+    model = nb.model_
+    return leave_out(model, rows, index, leaving, group, model.loo_prior, scores=True).log_proba
 
 
 def groups_of_copies(

@@ -232,7 +232,7 @@ class _Halves:
 
         Two blocks "a" and "b" of two columns and one have the block a a b and the positions 0 1 0.
         """
-        features = np.concatenate([self.fitted.block_columns()[name] for name in self.rows])
+        features = np.concatenate([self.fitted.model_.block_columns[name] for name in self.rows])
         names = getattr(self.fitted, "feature_names_in_", None)
         return _Columns(
             block=np.concatenate([np.full(x.shape[1], name) for name, x in self.rows.items()]),
@@ -264,10 +264,10 @@ def _fit_one_half(estimator: Any, X: Any, y: np.ndarray, seed: int) -> _Halves:
     test = test[np.isin(y[test], fitted.classes_)]  # a class of a single row may be in the other half
     return _Halves(
         fitted=fitted,
-        rows=fitted.encode(take_rows(X, train)),
-        y=fitted.class_index(y[train]),
-        held_out=fitted.encode(take_rows(X, test)),
-        truth=fitted.class_index(y[test]),
+        rows=fitted.model_.encode(take_rows(X, train)),
+        y=fitted.model_.class_index(y[train]),
+        held_out=fitted.model_.encode(take_rows(X, test)),
+        truth=fitted.model_.class_index(y[test]),
     )
 
 

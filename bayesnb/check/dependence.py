@@ -66,7 +66,7 @@ def dependence(fitted: Any, rows: Rows, y: np.ndarray, rng: np.random.Generator)
 
     # for each pair of features the class in which it stands out most, the most striking pair first
     check = _compare_with_drawn_tables(sample, is_usable, rng)
-    features = [int(fitted.block_columns()[block][column]) for block, column in columns]  # number of each column's
+    features = [int(fitted.model_.block_columns[block][column]) for block, column in columns]  # number of each column's
     largest = _largest_of_each_pair(check.terms, is_usable, features)  # places (class, column, column) in the tables
 
     names = _column_names(fitted, sample, features)
@@ -411,6 +411,6 @@ def _column_names(fitted: Any, sample: _Sample, features: list[int]) -> list[str
     for feature, level in zip(features, levels, strict=True):
         name = f"column {feature}" if feature_names is None else str(feature_names[feature])
         if level is not None:
-            name += f" = {fitted.levels_of(feature)[int(level)]}"
+            name += f" = {fitted.model_.levels_of(feature)[int(level)]}"
         names.append(name)
     return names

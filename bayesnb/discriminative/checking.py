@@ -119,9 +119,10 @@ def _worst_column(fitted: Any, training: TrainingRows, rows: Regression, seed: i
     # arrays by the name of a block, which is the columns that share one conjugate prior.
     model = fitted.models_[0]
     of_single_columns = fitted.layout_.columns(training.cells).single
-    encoded, code = model.encode_labelled(of_single_columns, model.classes_[training.code])  # rows, and class numbers
+    # rows, and class numbers
+    encoded, code = model.model_.encode_labelled(of_single_columns, model.classes_[training.code])
     leaving = one_hot(code, len(model.classes_), training.leaving)  # (n, c): the weight that leaves, in its class
-    blocks_of_columns = [*model.part_blocks().values()]  # names of the blocks that make each column
+    blocks_of_columns = [*model.model_.blocks_of_parts.values()]  # names of the blocks that make each column
 
     # Five rows at random, or all if there are fewer, without repetition. With the shape (5, 1) each `i` is an array of
     # one position, which selects a table of one row, where a number would select the row without its axis.
@@ -132,7 +133,7 @@ def _worst_column(fitted: Any, training: TrainingRows, rows: Regression, seed: i
         # updated by the difference. No formula of leave-one-out is used, so that this is an independent check.
         row = rows_at(encoded, i)
         statistics_of_row = model.prior_.suffstats(row, leaving[i])
-        without_row = model.prior_.update(model.statistics_without(statistics_of_row))
+        without_row = model.prior_.update(model.model_.remaining(statistics_of_row).estimate)
 
         # log p of the cells of the row under each column's density, (columns, 1, c). Their contrasts, c − 1 numbers
         # that say the same up to a constant, should be the first columns of t.

@@ -38,6 +38,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..analysis.importance import importance
 from ..check.report import CheckReport
 from ..estimators import CategoricalNB, MixedNB, MultinomialNB, OneDependenceNB
+from ..estimators._named import given_names
 from ..io import Saved
 from ..numerics.arrays import Float, Int, Scalar, is_sparse
 from ..numerics.orders import class_order
@@ -120,9 +121,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     _learnt_names = frozenset({"reader_", "models_", "layout_", "modes_", "draws_"})
     _inside = "reader_"
-    _of_inside = (
-        "classes_ n_features_in_ feature_names_in_ feature_names prior_ class_count_ contract_ levels_of ignored_by_loo"
-    )
+    _of_inside = "classes_ n_features_in_ feature_names_in_ prior_ class_count_ contract_ model_"
     interval_coverage = (
         "of 90 % intervals of discriminative models, 67 % to 100 % held the true probability in simulated tables of "
         "100 and 400 rows (docs/guide/sharper.md)."
@@ -204,8 +203,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if len(reader.classes_) < 2:
             raise ValueError(f"`y` has one class, {reader.classes_[0]!r}; DiscriminativeNB needs rows of two classes")
 
-        # A part is described by four fields; the last is the class that its estimator is for, None if it is for all.
-        if any(of_class is not None for *_, of_class in reader.part_estimators()):
+        if any(part.only_class is not None for part in reader.model_.parts):
             raise ValueError("`parts` has an estimator for each class; DiscriminativeNB needs one for all classes")
         return reader
 
@@ -320,7 +318,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         # The size of the regression. A model has one log density for each of its parts, and each is a column of it.
         n_contrasts = len(self.classes_) - 1  # c − 1 numbers tell c log probabilities up to a constant
-        n_columns = sum(len(model.part_blocks()) for model in self.models_)
+        n_columns = sum(len(model.model_.blocks_of_parts) for model in self.models_)
         n_linear = self.layout_.linear(training.cells[:1]).shape[1]
         sample = sample_of(
             training,
@@ -348,7 +346,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         A block is columns of X that the reader models by one prior, such as all those with three levels.
         """
         # what a block is made of is known from its prior: yes/no cells are read as two levels, 0 and 1
-        columns = self.reader_.block_columns()  # positions in X, by name of the block
+        columns = self.reader_.model_.block_columns  # positions in X, by name of the block
         of_numbers = {}
         of_levels = {}
         for name, block in self.reader_.prior_.blocks.items():
@@ -381,7 +379,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ----------
         X : rows in any form that the reader, a fitted `MixedNB`, accepts
         """
-        rows = self.reader_.encode(X)  # a table (n, columns) for each block, by its name
+        rows = self.reader_.model_.encode(X)  # a table (n, columns) for each block, by its name
         names = [*self._blocks()]  # blocks of numbers first, then those of levels
         if len(names) > 1:
             return np.hstack([rows[name] for name in names])
@@ -397,7 +395,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         Equal rows with fractions count as one row that was seen again, and become one row with the sum of the weights.
         """
-        index = self.reader_.class_index(y)
+        index = self.reader_.model_.class_index(y)
         return training_rows(self._cells(X), index, row_weights(sample_weight, len(index)), groups)
 
     def training(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> TrainingRows:
@@ -444,7 +442,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         # The tables below are filled batch by batch. A model of densities has one column of t for each of its parts.
         n_classes = len(self.classes_)
         n = len(training.code)
-        n_columns = sum(len(model.part_blocks()) for model in self.models_)
+        n_columns = sum(len(model.model_.blocks_of_parts) for model in self.models_)
         offset = np.empty((n, n_classes))
         t = np.empty((n, n_classes - 1, n_columns))
         z = []
@@ -487,9 +485,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             if is_fitted:
                 # What `loo` does after its checks. "kept": a prior that the rows scale stays that of all rows.
                 # `encoded` are the rows by block, and `index` the class of each.
-                encoded, index = model.encode_labelled(x, labels)
+                encoded, index = model.model_.encode_labelled(x, labels)
                 with np.errstate(invalid="ignore", divide="ignore"):  # a density may be 0
-                    result = leave_out(model, encoded, index, rows.weights, rows.group, "kept")
+                    result = leave_out(model.model_, encoded, index, rows.weights, rows.group, "kept")
             else:
                 result = model.loo(x, labels, rows.weights, groups=rows.group)
             results.append(result)
@@ -515,7 +513,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     def _row_slices(self, n: int, is_whole: bool = False) -> list[slice]:
         """Slices of n rows whose tables need little memory, 256 rows at least; `is_whole` puts all rows into one."""
-        n_columns = sum(len(model.part_blocks()) for model in self.models_)
+        n_columns = sum(len(model.model_.blocks_of_parts) for model in self.models_)
         size = n if is_whole else max(_NUMBERS // (n_columns * len(self.classes_)), 256)
         return batches(n, max(size, 1))
 
@@ -554,7 +552,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         rows = self._new_rows(cells)
         encoded_rows = []
         for model, x in self._rows_by_model(cells):
-            encoded_rows.append(_EncodedRows(model, model.encode(x), [*model.part_blocks().values()]))
+            encoded_rows.append(_EncodedRows(model, model.model_.encode(x), [*model.model_.blocks_of_parts.values()]))
 
         # The 200 draws of the fit are used in turn, in random order: for 500 draws each of them twice or three times.
         w, b = self.draws_  # weights (200, columns), and B (200, r, c − 1)
@@ -682,7 +680,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         share = np.array([mode.share for mode in self.modes_])[:, None] * doubt
         return share / share.sum(0)
 
-    def explain(self, X: Any, *, against: Any = None) -> pd.DataFrame:
+    def explain(self, X: Any, *, against: Any = None, feature_names: Any = None) -> pd.DataFrame:
         """What each column of each row adds to the log odds of each class, in nats.
 
         A column adds w_j t_ij of its density, of its bins, and its share of Bᵀz_i. "(pairs of columns)" is the table of
@@ -694,6 +692,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         X : (n, d) rows, as in `predict`
         against : the class that the odds are against. By default it is the other class, or with more than two classes
             the geometric mean of all others
+        feature_names : (d,) names of the features, where X has none, or the fitted pipeline or transformer that made it
 
         Returns
         -------
@@ -718,13 +717,23 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         contributions = odds(table)
 
         # A line of the frame for each cell of the table, with rows outermost and classes innermost.
-        names = [*self.feature_names(), *_BESIDE]
+        labels_of_features = self.model_.feature_names
+        if feature_names is not None:
+            labels_of_features = given_names(feature_names, self.n_features_in_)
+        names = [*labels_of_features, *_BESIDE]
         index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
         frame = pd.Series(contributions.ravel(), index, name="contribution").reset_index()
         return frame if against is None else frame[frame["class_"] != against]
 
     def importance(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, level: Scalar = 0.9
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        level: Scalar = 0.9,
+        feature_names: Any = None,
     ) -> pd.DataFrame:
         """How well each column alone predicts the labels, and what this model loses without it, in nats a row.
 
@@ -736,11 +745,14 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ----------
         X, y, sample_weight, groups : the training rows, as they were fitted
         level : level of the interval of `information`
+        feature_names : (d,) names of the features, where X has none, or the fitted pipeline or transformer that made it
         """
         # Of each feature the information about the labels by naive Bayes, and other columns that are replaced below.
         check_is_fitted(self, "modes_")
-        names = self.feature_names()
-        table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level)
+        names = self.model_.feature_names
+        if feature_names is not None:
+            names = given_names(feature_names, self.n_features_in_).tolist()
+        table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level, feature_names=names)
 
         # Terms of the log odds η of each training row, left out of its own densities: `added` has those of the d
         # columns of X, then of pairs of columns, of all counts, and of the class prior.
@@ -786,7 +798,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             is `elpd`
         """
         check_is_fitted(self, "modes_")
-        index = self.reader_.class_index(y)  # position of each label among the classes, (rows of X,)
+        index = self.reader_.model_.class_index(y)  # position of each label among the classes, (rows of X,)
         weights = row_weights(sample_weight, len(index))  # with `are_counts`: whether they count rows
         training = self.training(X, y, weights, groups)  # encoded; equal rows with fractions are one training row
         rows = self.left_out(training)  # what the regression reads of training rows, by densities without the row

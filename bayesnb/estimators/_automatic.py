@@ -42,7 +42,7 @@ def positions(X: Any, columns: Any, name: str) -> np.ndarray:
 def default_estimators() -> dict[str, AbstractNB]:
     """The estimator for columns of each role, which is that of the cells of its family, in the order of the parts."""
     estimators = [BernoulliNB(binarize=None), GaussianNB(), PoissonNB(), CategoricalNB()]
-    return {estimator.cells.role: estimator for estimator in estimators}
+    return {estimator._cells.role: estimator for estimator in estimators}
 
 
 def parts_of_roles(roles: Sequence[str]) -> list[tuple[str, Any, list[int]]]:

@@ -15,10 +15,12 @@ from ..numerics.arrays import Scalar, is_sparse
 from ..numerics.pytrees import map_leaves
 from ..numerics.random import categorical, generator
 from ..numerics.special import log_normalize, most_probable
-from ..numerics.supports import COMPOSITE, GIVEN_TOTALS, check_choice, check_least, check_level, is_single
-from ..tables.names import listed
+from ..numerics.supports import GIVEN_TOTALS, check_choice, check_least, check_level, is_single
+from ..tables.names import did_you_mean, listed
 from ._fitted import ESTIMATES, AbstractFitted, State
 from ._input import BLOCK, as_table, checked_labels, classes_of, cut_rows, places_of
+from ._named import given_names
+from ._view import ModelView, PartView
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,8 +37,8 @@ Seed = int | np.random.Generator | None
 class AbstractNB(AbstractFitted):
     """What all naive Bayes estimators share."""
 
-    variants: ClassVar[dict[str, dict[str, Any]]] = {}
-    """Settings by the name of a model on the command line. A report tries all but the first as well. Provisional."""
+    _variants: ClassVar[dict[str, dict[str, Any]]] = {}
+    """Settings by the name of a model on the command line. A report tries all but the first as well."""
     _most_cells: ClassVar[float] = np.inf  # of a table that is quick enough to be tried unasked
     _most_columns: ClassVar[float] = np.inf
 
@@ -123,7 +125,8 @@ class AbstractNB(AbstractFitted):
         """
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         scores = nb._joint_table(X, scores=True)  # log p(x_i, y = c) up to a term of each row, (n, c)
-        return nb.classes_[most_probable(scores, nb.tie_prior())]  # the column of the largest score of each row, (n,)
+        best = most_probable(scores, nb.model_.tie_prior)  # the column of the largest score of each row, (n,)
+        return nb.classes_[best]
 
     def decision_function(self, X: Any) -> np.ndarray:
         """The decision score in nats: the log odds of the second of two classes, (n,).
@@ -162,9 +165,9 @@ class AbstractNB(AbstractFitted):
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         # a block is the columns that share one conjugate prior; a part of a `MixedNB` may have several blocks, such as
         # one for each number of levels, whose tables are added
-        blocks_by_part = nb.part_blocks()  # names of the blocks of each part
+        blocks_by_part = nb.model_.blocks_of_parts  # names of the blocks of each part
         block_names = [*blocks_by_part.values()]
-        theta = nb.point_estimate(nb._state)  # parameters to plug in; None integrates them out
+        theta = nb._point_estimate(nb._state)  # parameters to plug in; None integrates them out
         posterior = nb._state.posterior
 
         def tables_of(rows: Rows) -> np.ndarray:
@@ -184,7 +187,7 @@ class AbstractNB(AbstractFitted):
         """
         state = self._fitted()
         posterior = state.posterior
-        theta = self.point_estimate(state)  # None integrates the parameters out
+        theta = self._point_estimate(state)  # None integrates the parameters out
         rows, _, _ = self._validate(X, state)  # rows of X, checked, with the types that they have
         if theta is not None and is_sparse(rows):
             # for speed: the product of sparse rows and parameters (c, d) reads a column of all classes at once
@@ -221,8 +224,8 @@ class AbstractNB(AbstractFitted):
 
         return by_rows(table_of_slice, {BLOCK: rows}, state.posterior.min_chunk_cells)
 
-    def point_estimate(self, state: State | None = None) -> Parameters | None:
-        """Parameters that `estimate` plugs in; None for "predictive". Provisional.
+    def _point_estimate(self, state: State) -> Parameters | None:
+        """Parameters that `estimate` plugs in; None for "predictive".
 
         - "predictive" : none, because the parameters are integrated out
         - "mean" : the mean of the posterior
@@ -233,15 +236,13 @@ class AbstractNB(AbstractFitted):
 
         Parameters
         ----------
-        state : what was learnt, with the statistics of the rows, the prior, and the posterior; the current state by
-            default
+        state : what was learnt, with the statistics of the rows, the prior, and the posterior
 
         Returns
         -------
         by block the mapping from parameter to array, such as {"class": {"log_pi": (c,)}, "x": {"mu": (c, d), …}}, in
         the basis in which the closed form holds them: log probabilities, logits, means
         """
-        state = state or self._fitted()  # an error before a fit
         estimate = self.estimate
         if estimate == "predictive":
             return None
@@ -277,23 +278,15 @@ class AbstractNB(AbstractFitted):
         """
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         state = nb._fitted()
-        theta = nb.point_estimate(state) or state.posterior.mean()
+        theta = nb._point_estimate(state) or state.posterior.mean()
         return theta[BLOCK][name]
-
-    def tie_prior(self) -> np.ndarray:
-        """log p(y = c), (c,): of equally probable labels that with the larger one is predicted. Provisional."""
-        state = self._fitted()
-        classes = state.posterior.classes  # the Dirichlet posterior of the class probabilities, or fixed ones
-        if self.estimate == "mle":
-            return classes.mle(state.statistics.n)["log_pi"]
-        return classes.log_predictive()
 
     @property
     def class_log_prior_(self) -> np.ndarray:
         """log p(y = c) in nats, (c,), as used for prediction under the current `estimate`."""
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         state = nb._fitted()
-        theta = nb.point_estimate(state)
+        theta = nb._point_estimate(state)
         # None means "predictive": log p(y = c) with the class probabilities integrated out
         if theta is None:
             return state.posterior.classes.log_predictive()
@@ -301,23 +294,9 @@ class AbstractNB(AbstractFitted):
 
     # --- the linear discriminant ------------------------------------------------------------------------------------
 
-    def linear_form(self, theta: Parameters | None = None) -> tuple[Any, Any]:
-        """Weights (k, c) and intercepts (c,) of the discriminant, by default under the current estimate. Provisional.
-
-        The discriminant is log p(x, y = c | θ) up to a term that all classes share. The k weights are those of the
-        columns, or of their levels, block after block.
-
-        Parameters
-        ----------
-        theta : parameters by block; None takes those of the current `estimate`
-
-        Raises
-        ------
-        AttributeError
-            if it is not linear
-        """
-        state = self._fitted()
-        theta = theta or self.point_estimate(state) or state.posterior.mean()  # `point_estimate` may be None
+    def _linear_form(self, state: State, theta: Parameters | None) -> tuple[Any, Any]:
+        """Weights (k, c) and intercepts (c,) of the discriminant; AttributeError if it is not linear."""
+        theta = theta or self._point_estimate(state) or state.posterior.mean()  # `_point_estimate` may be None
 
         # a block is the columns that share one conjugate prior. Of each block its weights (k_block, c) and intercepts
         # (c,), such that log p(x_block | y = c) = x·w_c + b_c; None if it is not linear in x
@@ -330,9 +309,9 @@ class AbstractNB(AbstractFitted):
         intercept = sum(block_intercept for _, block_intercept in forms)
         return weights, intercept + theta[CLASS]["log_pi"]
 
-    def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
-        """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
-        return np.arange(self.n_features_in_) if names is None else names
+    def _weight_labels(self, state: State, names: np.ndarray) -> np.ndarray:
+        """A label for each weight of the linear form, (k,), from names of the columns, (d,)."""
+        return names
 
     @property
     def coef_(self) -> np.ndarray:
@@ -342,7 +321,7 @@ class AbstractNB(AbstractFitted):
         are the weights of the posterior mean.
         """
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        weights, _ = nb.linear_form()  # (k, c), for k columns, or k levels of all columns
+        weights, _ = nb.model_.linear_form()  # (k, c), for k columns, or k levels of all columns
         coef = weights.T  # (c, k)
         if coef.shape[1] != nb.n_features_in_:
             raise AttributeError(f"{type(nb).__name__} is linear in levels, not in `X`; use rank_features")
@@ -351,7 +330,7 @@ class AbstractNB(AbstractFitted):
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of the linear discriminant, which includes the log class prior; (c,), or (1,) for two classes."""
-        _, intercept = copy.copy(self).linear_form()
+        _, intercept = self.model_.linear_form()
         return intercept[1:] - intercept[:1] if len(intercept) == 2 else intercept
 
     # --- how sure a prediction is -----------------------------------------------------------------------------------
@@ -402,8 +381,9 @@ class AbstractNB(AbstractFitted):
         method : "analytic" matches the first three moments of log p(x, y = c | θ). They are closed forms, so it needs
             no draws of θ. "draws" is the interval of `n_draws` draws of all parameters. "auto" is "analytic", except
             for models and rows whose shape three moments do not tell; there it is "draws". See the Notes
-        n_draws : number of draws, by default 1,000. With "analytic" and more than two classes it is the number of
-            points in c dimensions, by default 1,024, and is rounded up to a power of two
+        n_draws : number of draws, by default 1,000, or 4,000 for the rows that "auto" finds too skewed. With
+            "analytic" and more than two classes it is the number of points in c dimensions, by default 1,024, and
+            is rounded up to a power of two
         seed : seed of the draws or points, which all rows share
 
         Raises
@@ -477,6 +457,7 @@ class AbstractNB(AbstractFitted):
         level: Scalar = 0.9,
         n_draws: int = 1000,
         seed: Seed = 0,
+        feature_names: Any = None,
     ) -> "pd.DataFrame":
         """What each feature of each row adds to the log odds of each class, in nats, with its credible interval.
 
@@ -493,6 +474,8 @@ class AbstractNB(AbstractFitted):
             None lists all features
         level : posterior mass inside the intervals, between 0 and 1
         n_draws, seed : number and seed of the draws of the parameters, which give the intervals
+        feature_names : (d,) names of the features, where X has none, as sparse counts of words. Or the fitted pipeline
+            or transformer that made X. `bayesnb.explain` takes the whole pipeline and its texts
 
         Returns
         -------
@@ -504,7 +487,7 @@ class AbstractNB(AbstractFitted):
         Raises
         ------
         ValueError
-            if `against` is not a class, or a setting is out of range
+            if `against` is not a class, if a setting is out of range, or if there is not one name for each feature
 
         Notes
         -----
@@ -539,56 +522,22 @@ class AbstractNB(AbstractFitted):
         >>> frame[frame.class_ == 1][["feature", "contribution"]].round(2).to_string(index=False).split()
         ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
-        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
-        contributions, b = nb.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
-        return nb._frame(contributions, X, b)
+        model = self.model_  # one state, whatever another thread fits meanwhile
+        labels = model.estimator._labels_of_features(feature_names)
+        contributions, b = model.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
+        return model.estimator._frame(contributions, X, b, labels)
 
-    def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
-        """What `explain` shows, as arrays, and the position of the class that the odds are against. Provisional.
+    def _check_likelihood(self) -> None:
+        """Raise a ValueError if the settings make predictions that come from no likelihood."""
 
-        Parameters
-        ----------
-        against : label of that class; None is the geometric mean of all other classes, and its position is None
-        settings : `n`, `level`, `n_draws` and `seed` of `explain`; those that are not given have the defaults of
-            `posterior.explanation.contributions`, which gets them as they are
+    def _labels_of_features(self, feature_names: Any) -> np.ndarray:
+        """What the features are called, (d,): as the user says, or the names of the columns, or their numbers."""
+        columns = self._fitted().columns
+        if feature_names is None:
+            return columns.labels
+        return given_names(feature_names, columns.n)
 
-        Returns
-        -------
-        contributions : of each row an entry for the class prior, each listed feature and all others, with its value and
-            interval for each class
-        position : of the class `against`, or None
-        """
-        from ..posterior.explanation import contributions, odds_against
-
-        state = self._fitted()  # all that was learnt: labels, columns, statistics, prior and posterior
-        labels = state.classes
-        if len(labels) < 2:
-            raise ValueError(
-                f"the model has a single class, {labels[0]!r}, but log odds need two; fit it to rows of two classes"
-            )
-        base = None if against is None else _position_of_label(against, labels)
-
-        # settings that `explain` documents are checked here, so that errors name them
-        check_level(settings.get("level", 0.9))
-        check_least(1, n_draws=settings.get("n_draws", 1))
-        if settings.get("n") is not None:
-            check_least(1, np.inf, n=settings["n"])
-            settings["n"] = min(settings["n"], state.columns.n)  # no row has more features than there are
-
-        rows, _, _ = self._validate(X, state)
-        # entries: of each row one for the class prior, each listed feature, and all others together
-        values = contributions(
-            posterior=state.posterior,
-            rows=self._float_rows_by_block(state, rows),
-            columns=self.block_columns(state),  # positions in X of the columns of each block
-            theta=self.point_estimate(state),  # None integrates the parameters out
-            d=state.columns.n,
-            odds=odds_against(len(labels), base),  # a function from log p of all classes to log odds
-            **settings,
-        )
-        return values, base
-
-    def _frame(self, contributions: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
+    def _frame(self, contributions: "Contributions", X: Any, b: int | None, labels: np.ndarray) -> "pd.DataFrame":
         """The frame of `explain`: for each row and class the prior, the features by size, then all other features.
 
         Parameters
@@ -597,6 +546,7 @@ class AbstractNB(AbstractFitted):
             class with its interval, `value`, `low` and `high` (e, c)
         X : the rows as the user gave them, of which the frame shows cells
         b : position of the class that the odds are against, which has no entries; None if there is none
+        labels : (d,) what the features are called
         """
         import pandas as pd
 
@@ -605,7 +555,7 @@ class AbstractNB(AbstractFitted):
         state = self._fitted()
         # `feature` is the number of a column, or PRIOR = −1 or OTHERS = −2, which as indices count from the end: they
         # are the last name and the one before it
-        names = np.array([*state.columns.labels, "(other features)", "(class prior)"], object)
+        names = np.array([*labels, "(other features)", "(class prior)"], object)
         is_feature = contributions.feature >= 0
         cells = _cells_at(X, contributions.row, contributions.feature, is_feature)  # (e,), the cell of each entry or ""
 
@@ -641,13 +591,17 @@ class AbstractNB(AbstractFitted):
 
     # --- the parameters, and how well they fit ----------------------------------------------------------------------
 
-    def tables(self, features: Any = None, *, level: Scalar = 0.9) -> "dict[Any, pd.DataFrame]":
+    def tables(
+        self, features: Any = None, *, level: Scalar = 0.9, feature_names: Any = None
+    ) -> "dict[Any, pd.DataFrame]":
         """The parameters of each feature as a data frame with credible intervals, like R's `tables()`.
 
         Parameters
         ----------
         features : names or numbers of features, or one of them; None takes all
         level : posterior mass inside the intervals, between 0 and 1
+        feature_names : (d,) names of the features, where the rows had none, as sparse counts of words. Or the fitted
+            pipeline or transformer that made the rows
 
         Returns
         -------
@@ -660,7 +614,7 @@ class AbstractNB(AbstractFitted):
         Raises
         ------
         ValueError
-            if a feature is unknown, or `level` is out of range
+            if a feature is unknown, if `level` is out of range, or if there is not one name for each feature
 
         Examples
         --------
@@ -671,7 +625,10 @@ class AbstractNB(AbstractFitted):
         """
         from ..posterior.tables import tables
 
-        columns = self._fitted().columns
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        if feature_names is not None:
+            nb.feature_names_in_ = nb._labels_of_features(feature_names)
+        columns = nb._fitted().columns
         check_level(level)
 
         # the features that were asked for, as names or numbers, and their positions in X. A name or a number by itself,
@@ -686,8 +643,9 @@ class AbstractNB(AbstractFitted):
         positions: list[Any] = [columns.place(name) for name in names]  # None where there is no such column
         if None in positions:
             unknown = names[positions.index(None)]
-            raise ValueError(f"`features` has {unknown!r}; the features are {listed(all_names)}")
-        return dict(zip(names, tables(copy.copy(self), positions, level), strict=True))
+            similar = did_you_mean(unknown, all_names)
+            raise ValueError(f"`features` has {unknown!r}; the features are {listed(all_names)}{similar}")
+        return dict(zip(names, tables(nb, positions, level), strict=True))
 
     def prior_summary(self) -> "PriorSummary":
         """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.
@@ -854,7 +812,7 @@ class AbstractNB(AbstractFitted):
 
         if is_traced(X):
             return self._traced_rows_by_block(state, X)
-        return self.encode(X)
+        return self.model_.encode(X)
 
     def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
         """Rows that JAX traces as columns by block."""
@@ -901,19 +859,19 @@ class AbstractNB(AbstractFitted):
             missing = "classes" if classes is None else "n_features"
             raise ValueError(f"`{missing}` is None; before a fit the model needs `classes` and `n_features`")
         check_least(1, n_features=n_features)
-        if self.prior_follows_rows:  # whether the rows scale the prior
+        if self._prior_follows_rows:  # whether the rows scale the prior
             raise ValueError(
                 f"the rows scale the default prior of {type(self).__name__}, so there is none before a fit; "
                 "give `prior`, or fit first"
             )
         labels, _ = classes_of(np.asarray(classes))  # distinct and sorted
 
-        # `learn_columns` is the step of a fit that learns what the columns are: their number, their names and the
+        # `_with_columns` is the step of a fit that learns what the columns are: their number, their names and the
         # levels of each. It learns no statistics, and never counts a row. It reads the number of columns off a table,
         # so it gets a table with one row. What its cells are does not matter, except to features with levels: these
         # have the level 0, and those that `min_categories` asks for
         row_of_zeros = np.zeros((1, int(n_features)))
-        return copy.copy(self).learn_columns(row_of_zeros, labels)
+        return self._with_columns(row_of_zeros, labels)
 
     def sample_posterior(
         self,
@@ -1023,85 +981,34 @@ class AbstractNB(AbstractFitted):
         """
         from ..posterior.loo import loo
 
-        return loo(copy.copy(self), X, y, sample_weight, prior=prior, groups=groups)
+        return loo(self.model_, X, y, sample_weight, prior=prior, groups=groups)
 
-    # --- what other parts of the package, and analyses of your own, may ask -----------------------------------------
+    # --- what classes of estimators answer differently, for `ModelView` ---------------------------------------------
 
-    @classmethod
-    def suits(cls, kind: str, n: int, d: int) -> bool:
-        """Whether the family has cells of a kind, and n rows of d columns are few enough to try. Provisional.
+    def _part_views(self, state: State) -> list[PartView]:
+        """The parts of the model; a `MixedNB` has several."""
+        block_names = {name: name for name in self._block_columns(state)}
+        return [PartView(BLOCK, ModelView(self, state), block_names)]
 
-        A family of levels also has yes/no cells, which are two levels.
+    def _levels_of(self, state: State, feature: int) -> Any:
+        """Labels of the levels of the column at a position, (k,); None where it has no levels."""
+        return None
 
-        Parameters
-        ----------
-        kind : of the cells: "yes/no", "levels", "counts", "amounts" or "real"
-        n, d : number of rows and of columns
-        """
-        if d > cls._most_columns or n * d > cls._most_cells:  # a fit would take long; limits of the class
-            return False
-        cells = cls._family.cells_
-        if cells.measure == COMPOSITE:  # no density of rows, so it cannot be compared with other models
-            return False
-        return cells.kind == kind or (kind == "yes/no" and cells.kind == "levels")
+    def _block_labels(self, state: State, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class."""
+        return {"feature": state.columns.labels}
 
-    def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
-        """The estimators behind the blocks; one, named "x", unless this is a `MixedNB`. Provisional.
-
-        Returns
-        -------
-        of each part its name, its estimator, a mapping from block names in that estimator to those in this one, and
-        the position of the class that the part is for; None if it is for all classes
-        """
-        return [(BLOCK, self, {name: name for name in self.block_columns()}, None)]
-
-    def part_blocks(self) -> dict[str, list[str]]:
-        """Names of the blocks of each part; one part, "x", unless this is a `MixedNB`. Provisional."""
-        # a part is columns with one estimator, a block the columns of it that share one prior. An entry of `parts` with
-        # an estimator for each class comes several times here, under the same name: its blocks are joined
-        blocks_by_part: dict[str, list[str]] = {}
-        for name, _, block_names, _ in self.part_estimators():
-            blocks_by_part.setdefault(name, []).extend(block_names.values())
-        return blocks_by_part
-
-    def block_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
-        return {"feature": self._known_state().columns.labels}
-
-    def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
-        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional.
-
-        Parameters
-        ----------
-        block, parameter : name of a block, and of a NumPyro site in it
-        ndim : number of the parameter's axes
-        """
-        dims = list(self.block_labels(block))  # names of the axes after the class, such as ["feature", "level"]
+    def _block_dims(self, state: State, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis."""
+        dims = list(self._block_labels(state, block))  # names of the axes after the class, as ["feature", "level"]
         if ndim == 1:
             return dims[:1]
         return ["class", *dims[: ndim - 1]]
 
-    def feature_names(self) -> list[Any]:
-        """Names of the columns of X, or their numbers. Provisional."""
-        return self._fitted().columns.labels.tolist()
-
-    def levels_of(self, feature: int) -> Any:
-        """Labels of the levels of a column, None where it has no levels. Provisional."""
-        return None
-
     @property
-    def ignored_by_loo(self) -> str:
-        """Settings that `predict` uses and leave-one-out does not, such as "estimate='map'"; else "". Provisional."""
+    def _ignored_by_loo(self) -> str:
+        """Settings that `predict` uses and leave-one-out does not, such as "estimate='map'"; else ""."""
         return "" if self.estimate == "predictive" else f"estimate={self.estimate!r}"
-
-
-def _position_of_label(label: Any, labels: np.ndarray) -> int:
-    """The position of the class `against` among the labels (c,); ValueError if it is none of them."""
-    # a list or an array is no label; compared with the labels it would give a table
-    matches = np.flatnonzero(labels == label) if is_single(label) else np.zeros(0, int)
-    if not matches.size:
-        raise ValueError(f"`against` is {label!r}; the classes are {labels.tolist()}")
-    return int(matches[0])
 
 
 def _cells_at(X: Any, rows: np.ndarray, features: np.ndarray, is_feature: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 
 from .. import estimators
+from ..numerics.supports import COMPOSITE
 from ..tables.columns import ASKED, LISTED, Column, ColumnContract
 from ..tables.number_text import NumberFormat
 from ._automatic import default_estimators, parts_of_roles, role_of_type
@@ -15,15 +16,40 @@ from ._base import AbstractNB
 def variants() -> dict[str, AbstractNB]:
     """A new estimator by each name that the command line knows.
 
-    Each class of `estimators` has `variants`: settings of its constructor by a name, such as {"gaussian": {}, "pooled":
-    {"variance": "pooled"}}.
+    Each class of `estimators` has `_variants`: settings of its constructor by a name, such as {"gaussian": {},
+    "pooled": {"variance": "pooled"}}.
     """
     by_name = {}
     for class_name in dir(estimators):
         kind = getattr(estimators, class_name)
-        for name, settings in kind.variants.items():
+        for name, settings in kind._variants.items():
             by_name[name] = kind(**settings)
     return by_name
+
+
+def variants_of(kind: type[AbstractNB]) -> list[AbstractNB]:
+    """New estimators of a class: one with its default settings, then its other variants."""
+    other_variants = [*kind._variants.values()][1:]  # the first is the default
+    return [kind(**settings) for settings in ({}, *other_variants)]
+
+
+def suits(kind: type[AbstractNB], cells: str, n: int, d: int) -> bool:
+    """Whether the family of a class has cells of a kind, and n rows of d columns are few enough to try.
+
+    A family of levels also has yes/no cells, which are two levels.
+
+    Parameters
+    ----------
+    kind : a class of estimators
+    cells : the kind of the cells: "yes/no", "levels", "counts", "amounts" or "real"
+    n, d : number of rows and of columns
+    """
+    if d > kind._most_columns or n * d > kind._most_cells:  # a fit would take long; limits of the class
+        return False
+    of_family = kind._family.cells_
+    if of_family.measure == COMPOSITE:  # no density of rows, so it cannot be compared with other models
+        return False
+    return of_family.kind == cells or (cells == "yes/no" and of_family.kind == "levels")
 
 
 def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
@@ -51,7 +77,7 @@ def choose_model(X: pd.DataFrame, model: str, contract: ColumnContract) -> Any:
         is_of_one_kind = len({*roles}) == 1
         if is_of_one_kind:
             estimator_of_role = default_estimators()[roles[0]]
-            model = next(iter(estimator_of_role.variants))  # its first name on the command line
+            model = next(iter(estimator_of_role._variants))  # its first name on the command line
         else:
             model = "mixed"
 
@@ -132,7 +158,7 @@ def _column_of_model(nb: Any, name: str, feature: int) -> Column:
     nb : the model
     name, feature : name and position of the column
     """
-    levels = nb.levels_of(feature)  # their labels, None if the column has no levels
+    levels = nb.model_.levels_of(feature)  # their labels, None if the column has no levels
 
     # nothing is known of the training cells, so that the number of different cells and the example are left open. A
     # share of missing cells that is larger than `missing` is reported in new rows, so it is 1. Levels none of

@@ -33,7 +33,7 @@ from ..numerics.supports import (
     improper,
     shortened,
 )
-from ..posterior.remaining import Remaining, without
+from ..posterior.remaining import without
 from ..sums.rows import csr_slice
 from ..sums.statistics import one_hot, with_error
 from ._forgetting import check_digits
@@ -57,6 +57,7 @@ from ._input import (
     refuse_no_weight,
 )
 from ._priors import leaves_default, with_own_prior
+from ._view import ModelView
 
 _ADVICE = {  # on cells that an estimator does not know, by their kind
     "counts": "it models counts. Bin the column or use GaussianNB.",
@@ -186,8 +187,8 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
     # --- rows -------------------------------------------------------------------------------------------------------
 
     @property
-    def cells(self) -> Cells:
-        """What a cell of X is, as the family of the estimator declares it; of `MixedNB` ask the parts. Provisional."""
+    def _cells(self) -> Cells:
+        """What a cell of X is, as the family of the estimator declares it; of `MixedNB` ask the parts."""
         return self._family.cells_
 
     def _validate(self, X: Any, state: State | None, *y: Any) -> Any:
@@ -247,23 +248,13 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _cell_advice(self) -> str:
         """What to do about a cell that the likelihood does not know."""
-        if self.cells.whole:
+        if self._cells.whole:
             return _ADVICE_ON_COUNTS
-        return _ADVICE.get(self.cells.kind, f"a cell is {self.cells.describe()}.")
+        return _ADVICE.get(self._cells.kind, f"a cell is {self._cells.describe()}.")
 
-    def block_columns(self, state: State | None = None) -> dict[str, np.ndarray]:
-        """Positions of the columns of each block. Provisional."""
-        return {BLOCK: np.arange((state or self._state).columns.n)}
-
-    def class_index(self, y: Any) -> np.ndarray:
-        """Places 0 … c−1 of labels among `classes_`, (n,); ValueError on a label that was not fitted. Provisional."""
-        return places_of(checked_labels(y), self._fitted().classes)
-
-    def encode(self, X: Any) -> Rows:
-        """Rows as the blocks of `prior_` take them, by block and in float64. Provisional."""
-        state = self._known_state()
-        rows, _, _ = self._validate(X, state)
-        return self._float_rows_by_block(state, rows)
+    def _block_columns(self, state: State) -> dict[str, np.ndarray]:
+        """Positions in X of the columns of each block."""
+        return {BLOCK: np.arange(state.columns.n)}
 
     def _float_rows_by_block(self, state: State, X: Any) -> Rows:
         """Validated rows as columns by block, in float64 and with finite cells (or missing ones, where they may be)."""
@@ -271,14 +262,6 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
             self._check_finite(X)
         rows = self._rows_by_block(state, X)
         return {name: x.astype(float, copy=False) for name, x in rows.items()}
-
-    def encode_labelled(self, X: Any, y: Any) -> tuple[Rows, np.ndarray]:
-        """Rows by block with the types that they have, and the class index of each. Provisional."""
-        state = self._fitted()
-        rows, labels, _ = self._validate(X, state, y)
-        if self._infinite_shows:  # see `_float_rows_by_block`
-            self._check_finite(rows)
-        return self._rows_by_block(state, rows), places_of(labels, state.classes)
 
     # --- the prior --------------------------------------------------------------------------------------------------
 
@@ -301,13 +284,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """A model used only to compute statistics; its numbers do not matter."""
         return NaiveBayes(None, self._blocks(state))  # type: ignore[arg-type]  # no label is asked for
 
-    def prior_for(self, stats: Statistics | None = None) -> Any:
-        """The prior that these settings give beside statistics; without any, one that can gather them. Provisional."""
-        return self._prior(replace(self._state, statistics=stats))
-
     @property
-    def class_prior_parameter(self) -> str:
-        """The parameter that holds fixed class probabilities: of scikit-learn's two names that in use. Provisional."""
+    def _class_prior_parameter(self) -> str:
+        """The parameter that holds fixed class probabilities: of scikit-learn's two names that in use."""
         if self.class_prior is not None and self.priors is not None:
             raise Unavailable("`class_prior` and `priors` mean the same, and both are given. Leave one of them out")
         return "class_prior" if self.priors is None else "priors"
@@ -323,7 +302,7 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         ----------
         state : with the classes, in whose order a Series of pandas is put
         """
-        name = self.class_prior_parameter  # "class_prior" or "priors"
+        name = self._class_prior_parameter  # "class_prior" or "priors"
         probabilities = getattr(self, name)
         n_classes = len(state.classes)
 
@@ -359,38 +338,13 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return checked_numbers("alpha", alpha, shape)
 
     @property
-    def prior_follows_rows(self) -> bool:
-        """Whether the rows scale the prior, so that leaving a row out changes it. Provisional."""
+    def _prior_follows_rows(self) -> bool:
+        """Whether the rows scale the prior, so that leaving a row out changes it."""
         return bool(self._default_follows_rows) and leaves_default(self)
-
-    def posterior_without_rows(self, prior: str) -> Any:
-        """The posterior that predicts its own rows by `log_loo`, each without the row. Provisional.
-
-        Parameters
-        ----------
-        prior : "kept", or "refit" if the row leaves the scale of the prior too; the result is then None where only a
-            fit to all other rows does that
-        """
-        posterior = self.posterior_
-        if prior == "kept" or not self.prior_follows_rows:
-            return posterior
-
-        # "refit": the prior of a block is made of the rows by some rule, such as the rule of thumb of a bandwidth.
-        # Blocks that are given this rule apply it to all rows but one; None if the families of this estimator cannot
-        blocks = self._blocks_with_rules(posterior.blocks)
-        if blocks is None:
-            return None
-        return replace(posterior, blocks=blocks)
 
     def _blocks_with_rules(self, blocks: dict[str, Any]) -> dict[str, Any] | None:
         """The blocks with the rules by which rows scale their priors; None if blocks do not know such rules."""
         return None
-
-    @property
-    def loo_prior(self) -> str:
-        """The `prior` of `loo` in analyses: "refit" if it costs no fits, otherwise "kept". Provisional."""
-        is_quick = self.prior_follows_rows and self.posterior_without_rows("refit") is not None
-        return "refit" if is_quick else "kept"
 
     # --- learning ---------------------------------------------------------------------------------------------------
 
@@ -552,33 +506,16 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         """The state of the rows of both, in an encoding that knows the levels and parts of either."""
         return state.with_rows(other)
 
-    def learn_columns(self, X: Any, classes: Any) -> Self:
-        """Learn names, number and levels of the columns beside all labels, sorted, and nothing else. Provisional."""
+    def _with_columns(self, X: Any, classes: Any) -> Self:
+        """A copy that knows the names, number and levels of the columns beside all labels, sorted, and no rows."""
         rows, _, columns = self._validate(X, None)
-        self._state = self._learn_encoding(State(classes, columns), rows)
-        return self
+        return self._holding(self._learn_encoding(State(classes, columns), rows))
 
-    def with_statistics(self, stats: Statistics) -> Self:
-        """A copy that has learnt the rows behind these statistics, and no others. Provisional.
-
-        The prior is made anew, because the rows may scale it.
-        """
+    def _holding(self, state: State) -> Self:
+        """A copy that holds a state."""
         other = copy.copy(self)
-        other._state = self._with_prior(replace(other._state, statistics=stats))
+        other._state = state
         return other
-
-    def statistics_without(self, stats: Statistics) -> Statistics:
-        """`statistics_` without those of some rows; ValueError where such rows were never fitted. Provisional."""
-        return self.remaining(stats).estimate
-
-    def remaining(self, stats: Statistics, n_rows: int = 0) -> Remaining:
-        """`statistics_without`, and the same moved by the bound of its rounding. Provisional.
-
-        Parameters
-        ----------
-        stats, n_rows : statistics of some rows, and their number, by default as many as their weights together
-        """
-        return without(self._fitted().bounded, with_error(stats, n_rows))
 
     def _compute_statistics(self, state: State, X: Any, index: np.ndarray, sample_weight: Any) -> State:
         """The state with the statistics of these rows, and of no others.
@@ -645,6 +582,12 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return estimator
 
     # --- what was learnt --------------------------------------------------------------------------------------------
+
+    @property
+    def model_(self) -> ModelView:
+        """What analyses may ask of the model, as it is at this moment: a frozen `ModelView`."""
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        return ModelView(nb, nb._known_state())
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self) and self._state.statistics is not None
@@ -727,9 +670,9 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
           counts given their total, need not have one there; scikit-learn's own have this tag too
         """
         tags = super().__sklearn_tags__()
-        # `cells` says what a cell may be. Its `measure` is GIVEN_TOTALS of counts whose sum in each row is given (the
+        # `_cells` says what a cell may be. Its `measure` is GIVEN_TOTALS of counts whose sum in each row is given (the
         # multinomial), and COMPOSITE of a likelihood that is no density of rows
-        cells = self.cells
+        cells = self._cells
         is_discrete = cells.kind in ("levels", "yes/no")
         marker = self._family.missing_value  # of a missing cell: NaN, 0 or None
         tags.input_tags.allow_nan = marker is not None and bool(np.isnan(marker))

@@ -41,11 +41,11 @@ class AbstractLevels(AbstractNB):
     @property
     def categories_(self) -> list[np.ndarray]:
         """Levels of each feature; of a column without a cell `min_categories` codes, at least the code 0."""
-        return _shown_levels(self._known_state())
+        return shown_levels(self._known_state())
 
-    def levels_of(self, feature: int) -> Any:
-        """Labels of the levels of a column. Provisional."""
-        return self.categories_[feature]
+    def _levels_of(self, state: State, feature: int) -> Any:
+        """Labels of the levels of a column, (k,)."""
+        return shown_levels(state)[feature]
 
     @property
     def n_categories_(self) -> np.ndarray:
@@ -198,14 +198,14 @@ class AbstractLevels(AbstractNB):
         state : its encoding is the list of the levels of each column
         rows : by the name of a block the codes (n, columns of the block)
         """
-        # a block is some columns, whose positions in X `block_columns` has. Blocks are taken apart into columns
+        # a block is some columns, whose positions in X `_block_columns` has. Blocks are taken apart into columns
         codes: dict[int, np.ndarray] = {}  # of each column, (n,)
-        for name, columns in self.block_columns(state).items():
+        for name, columns in self._block_columns(state).items():
             codes_of_block = rows[name].T.astype(int)  # (columns of the block, n)
             codes |= dict(zip(columns.tolist(), codes_of_block, strict=True))
 
         # a code is the position of the level that it stands for
-        levels_by_column = _shown_levels(state)
+        levels_by_column = shown_levels(state)
         return np.stack([levels[codes[j]] for j, levels in enumerate(levels_by_column)], 1)
 
 
@@ -222,7 +222,7 @@ def _are_unseen(levels: np.ndarray) -> bool:
     return levels.dtype.kind == "u" or not len(levels)
 
 
-def _shown_levels(state: State) -> list[np.ndarray]:
+def shown_levels(state: State) -> list[np.ndarray]:
     """Levels of each column as the user sees them; of a column without a cell its placeholders, at least the code 0."""
     shown = []
     for levels in state.encoding:
@@ -232,7 +232,7 @@ def _shown_levels(state: State) -> list[np.ndarray]:
 
 def sizes_of(state: State) -> np.ndarray:
     """Number of levels of each column, at least one, (d,)."""
-    return np.array([*map(len, _shown_levels(state))])
+    return np.array([*map(len, shown_levels(state))])
 
 
 def counted_levels(levels: np.ndarray) -> np.ndarray:

@@ -47,8 +47,8 @@ def prior_summary(nb: Any) -> PriorSummary:
     # such as logits into the parameters as NumPyro names them. A group has the name of its block, the block, and the
     # positions of its columns in the block
     groups = _groups_of_equal_priors(prior.blocks)
-    block_columns = nb.block_columns()  # positions in X of the columns of each block
-    feature_names = nb.feature_names()
+    block_columns = nb.model_.block_columns  # positions in X of the columns of each block
+    feature_names = nb.model_.feature_names
     for group in groups[:_MAX_PRIORS]:
         columns = block_columns[group.name][group.columns]  # positions in X
         lines.append(f"{_listed([feature_names[j] for j in columns])} ~ {_density(group.block, group.columns)}")

@@ -51,7 +51,7 @@ def with_own_prior(nb: Any, state: "State", default: dict[str, Any]) -> dict[str
     # one prior for all columns: the fields of every block come from it. `_block_of` checks the fields and broadcasts
     # them to the shape of the block. `labels` name the classes and columns, in whose order a Series of pandas is put
     _refuse_unused(nb)
-    block_columns = nb.block_columns(state)  # by name of the block the positions in X of its columns
+    block_columns = nb._block_columns(state)  # by name of the block the positions in X of its columns
     blocks = {}
     for name, block in default.items():
         labels = {"class": state.classes, "feature": state.columns.take(block_columns[name]).names}
@@ -136,7 +136,7 @@ def _blocks_by_column(nb: Any, state: "State", default: dict[str, Any]) -> dict[
     -------
     new blocks by name; the default ones do not change
     """
-    block_columns = nb.block_columns(state)  # by name of the block the positions in X of its columns
+    block_columns = nb._block_columns(state)  # by name of the block the positions in X of its columns
     blocks = {name: _with_copied_fields(block) for name, block in default.items()}
     for key, value in nb.prior.items():
         # the only block that has the column, and the position of the column among those of the block, (1,): if block

@@ -12,10 +12,12 @@ from ..models.naive_bayes import Rows
 from ..numerics.supports import as_numbers, shortened
 from ..sums.rows import binarize
 from ._base import AbstractNB
+from ._documented import documented
 from ._fitted import State
 from ._input import BLOCK
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class BernoulliNB(AbstractNB):
     """Naive Bayes for yes/no features: θ_cj ~ Beta(α, α), x_ij | y_i = c ~ Bernoulli(θ_cj).
@@ -27,27 +29,19 @@ class BernoulliNB(AbstractNB):
         is Laplace's rule of succession (n₁ + 1)/(n + 2). "clop" is Beta(m_j, 1 − m_j), with m_j the share of ones in
         all rows. This is one pseudo-row centred on m_j. The posterior mean is (n f + m)/(n + 1), with f the share of
         ones in the class. Guyon (2005), Naive Bayes algorithms in CLOP
-    force_alpha : bool, default True
-        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
+    {force_alpha}
     binarize : float or None, default 0
         the threshold: cells above it count as one. With None the cells are used as they are and must be 0 or 1
     prior : optional
         your own prior of the probability of a one. It may be a NumPyro distribution such as `dist.Beta(2, 8)`, a
-        mapping of fields such as `{"a": 2, "b": 8}`, or a family. A mapping from column (name or position) to one of
-        these sets the prior of single columns. The other columns keep the default. See the guide "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses: the parameters integrated out, or a point estimate plugged in. Changing it needs no refit
+        mapping of fields such as `{"a": 2, "b": 8}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
+    {estimate}
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
@@ -73,7 +67,7 @@ class BernoulliNB(AbstractNB):
     binarize: float | None = 0.0
 
     _family = BetaBernoulli
-    variants: ClassVar = {"bernoulli": {"binarize": None}}
+    _variants: ClassVar = {"bernoulli": {"binarize": None}}
 
     def _rows_by_block(self, state: State, X: Any) -> Rows:
         """Some validated rows as zeros and ones: 1 where a cell is above the threshold `binarize`.

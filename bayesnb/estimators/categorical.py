@@ -9,10 +9,12 @@ from scipy import sparse
 from ..families.categorical import DirichletCategorical
 from ..models.naive_bayes import Rows
 from ..sums.statistics import Counts
+from ._documented import documented
 from ._fitted import State
-from ._levels import AbstractLevels, are_codes, counted_levels, places_among, sizes_of
+from ._levels import AbstractLevels, are_codes, counted_levels, places_among, shown_levels, sizes_of
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class CategoricalNB(AbstractLevels):
     """Naive Bayes for features with levels: θ_cj ~ Dirichlet(α), x_ij | y_i = c ~ Categorical(θ_cj).
@@ -21,23 +23,15 @@ class CategoricalNB(AbstractLevels):
     ----------
     alpha : float or (d,), default 1
         pseudo-count of each level in each class, positive
-    force_alpha : bool, default True
-        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
+    {force_alpha}
     prior : optional
         your own prior. It may be a NumPyro distribution such as `dist.Dirichlet([5, 1, 1])`, with one pseudo-count a
-        level, a mapping of fields such as `{"alpha": [5, 1, 1]}`, or a family. A mapping from column (name or
-        position) to one of these sets the prior of single columns. The other columns keep the default. See the guide
-        "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
+        level, a mapping of fields such as `{"alpha": [5, 1, 1]}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
     min_categories : int, (d,) or None, default None
         smallest number of levels of a feature of whole numbers, whose levels are 0 … max, and of one without a cell
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses
+    {estimate}
 
     Attributes
     ----------
@@ -74,14 +68,14 @@ class CategoricalNB(AbstractLevels):
     min_categories: Any = None
 
     _family = DirichletCategorical
-    variants: ClassVar = {"categorical": {}}
+    _variants: ClassVar = {"categorical": {}}
 
-    def block_columns(self, state: State | None = None) -> dict[str, np.ndarray]:
-        """Positions of the columns of each block: those with the same number of levels. Provisional.
+    def _block_columns(self, state: State) -> dict[str, np.ndarray]:
+        """Positions of the columns of each block: those with the same number of levels.
 
         Columns with 2, 3 and 2 levels give {"levels_2": [0, 2], "levels_3": [1]}.
         """
-        sizes = sizes_of(state or self._state)  # (d,)
+        sizes = sizes_of(state)  # (d,)
         return {f"levels_{k}": np.flatnonzero(sizes == k) for k in np.unique(sizes)}
 
     def _move_counts(self, state: State, after: State) -> dict[str, Any]:
@@ -100,7 +94,7 @@ class CategoricalNB(AbstractLevels):
         # rounding, which are 0 where nobody has asked for them
         n_of_column = {}
         error_of_column = {}
-        for name, columns in self.block_columns(state).items():
+        for name, columns in self._block_columns(state).items():
             block = state.statistics.blocks[name]  # its counts `n` are (c, columns of the block, k)
             error = (block.error or {}).get("n", np.zeros_like(block.n))
             for within_block, j in enumerate(columns.tolist()):
@@ -110,7 +104,7 @@ class CategoricalNB(AbstractLevels):
         # into the new blocks, whose columns have `n_levels` levels
         sizes = sizes_of(after)  # (d,), number of levels of each column
         blocks = {}
-        for name, columns in self.block_columns(after).items():
+        for name, columns in self._block_columns(after).items():
             n_levels = sizes[columns[0]]
             n = np.zeros((len(state.classes), len(columns), n_levels))
             error = np.zeros_like(n)
@@ -139,7 +133,7 @@ class CategoricalNB(AbstractLevels):
         if sparse.issparse(X):
             return self._sparse_rows_by_block(state, X)
         # of the cells "b", "a" of a column with the levels a, b the codes are 1, 0
-        block_columns = self.block_columns(state)  # positions in X of the columns of each block
+        block_columns = self._block_columns(state)  # positions in X of the columns of each block
         codes = self._codes(state, X)  # (n, d), NaN where a cell is missing or its level unknown
         if len(block_columns) == 1:
             return dict.fromkeys(block_columns, codes)  # the only block has all columns in order: no copy is needed
@@ -165,11 +159,11 @@ class CategoricalNB(AbstractLevels):
         codes = sparse.csr_array(X, dtype=float, copy=True)  # a copy, because stored cells are changed
         # `data` holds the stored cells, (m,). A number such as 1.5 is no code
         codes.data[codes.data != np.floor(codes.data)] = np.nan
-        return {name: codes[:, columns] for name, columns in self.block_columns(state).items()}
+        return {name: codes[:, columns] for name, columns in self._block_columns(state).items()}
 
     def _traced_rows_by_block(self, state: State, X: Any) -> Rows:
         """Traced cells are codes, or places among the levels; missing cells are NaN."""
-        return {name: X[:, columns] for name, columns in self.block_columns(state).items()}
+        return {name: X[:, columns] for name, columns in self._block_columns(state).items()}
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         """Dirichlet(α_j) for each class and column j, one block for each number of levels.
@@ -184,33 +178,33 @@ class CategoricalNB(AbstractLevels):
         alpha = self._concentration(state, (n_columns,))  # (d,), the argument `alpha` for each column
         sizes = sizes_of(state)  # (d,), number of levels of each column
         blocks = {}
-        for name, columns in self.block_columns(state).items():
+        for name, columns in self._block_columns(state).items():
             n_levels = sizes[columns[0]]  # which all columns of a block have
             alpha_by_column = alpha[columns].reshape(1, -1, 1)  # along the middle axis of (class, column, level)
             shape = (n_classes, len(columns), n_levels)
             blocks[name] = DirichletCategorical(np.broadcast_to(alpha_by_column, shape))
         return blocks
 
-    def block_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
+    def _block_labels(self, state: State, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class."""
         # a block is the columns with one number of levels; its parameters are (class, feature, level)
-        names = super().block_labels(block)["feature"]  # of all columns of X
-        block_columns = self.block_columns()  # positions in X of the columns of each block
+        names = state.columns.labels  # of all columns of X
+        block_columns = self._block_columns(state)  # positions in X of the columns of each block
         n_levels = int(block.removeprefix("levels_"))
         codes = np.arange(n_levels)
         if len(block_columns) == 1:  # one axis of levels: it has their words if all columns have the same ones
-            levels = self.categories_
+            levels = shown_levels(state)
             is_shared = all(of_column.tolist() == levels[0].tolist() for of_column in levels)
             return {"feature": names, "level": levels[0] if is_shared else codes}
         # several blocks have dimensions of different lengths, so each has names of its own for them
         return {f"{block}_feature": names[block_columns[block]], f"{block}_level": codes}
 
-    def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
-        """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
+    def _weight_labels(self, state: State, names: np.ndarray) -> np.ndarray:
+        """A label for each weight of the linear form, (k,), from names of the columns, (d,)."""
         # weights are those of the levels: all levels of a column, such as "pet=cat" and "pet=dog", then of the next
-        feature_names = super().weight_labels(names)
-        columns_in_order = np.concatenate([*self.block_columns().values()])  # block after block
+        levels = shown_levels(state)
+        columns_in_order = np.concatenate([*self._block_columns(state).values()])  # block after block
         labels = []
         for j in columns_in_order:
-            labels += [f"{feature_names[j]}={level}" for level in self.categories_[j]]
+            labels += [f"{names[j]}={level}" for level in levels[j]]
         return np.array(labels)

@@ -14,6 +14,7 @@ from ..families.poisson import GammaPoisson
 from ..models.naive_bayes import Parameters
 from ..numerics.special import log_normalize
 from ._base import AbstractNB
+from ._documented import documented
 from ._fitted import State
 from ._input import BLOCK, boolean
 
@@ -64,6 +65,7 @@ class AbstractRates(AbstractNB):
         return self.beta is None
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class PoissonNB(AbstractRates):
     """Naive Bayes for independent counts: λ_cj ~ Gamma(α, rate β_j), x_ij | y_i = c ~ Poisson(λ_cj).
@@ -78,21 +80,15 @@ class PoissonNB(AbstractRates):
         never zero
     prior : optional
         your own prior. It may be a NumPyro distribution such as `dist.Gamma(2, 1)` (shape and rate), a mapping of
-        fields such as `{"a": 2, "b": 1}`, or a family. A mapping from column (name or position) to one of these sets
-        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the negative binomial
+        fields such as `{"a": 2, "b": 1}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
+    {estimate}
+        The predictive is the negative binomial
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
@@ -111,13 +107,14 @@ class PoissonNB(AbstractRates):
     """
 
     _family = GammaPoisson
-    variants: ClassVar = {"poisson": {}}
+    _variants: ClassVar = {"poisson": {}}
 
     def _shape_and_rate(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """α, and β = α (n + 1)/(Σx + ½): the prior mean α/β is close to the mean count of all rows."""
         return alpha, np.maximum(alpha * (n + 1) / (total + 0.5), 1e-300)  # 1/β stays finite
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class ExponentialNB(AbstractRates):
     """Naive Bayes for waiting times and other amounts ≥ 0: λ_cj ~ Gamma(α, rate β_j), x_ij ~ Exponential(λ_cj).
@@ -131,21 +128,15 @@ class ExponentialNB(AbstractRates):
         α_j x̄_j, where x̄_j is the (weighted) mean of feature j over all rows; see the Notes
     prior : optional
         your own prior. It may be a NumPyro distribution such as `dist.Gamma(2, 1)` (shape and rate), a mapping of
-        fields such as `{"a": 2, "b": 1}`, or a family. A mapping from column (name or position) to one of these sets
-        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the Lomax distribution
+        fields such as `{"a": 2, "b": 1}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
+    {estimate}
+        The predictive is the Lomax distribution
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
@@ -166,7 +157,7 @@ class ExponentialNB(AbstractRates):
     """
 
     _family = GammaExponential
-    variants: ClassVar = {"exponential": {}}
+    _variants: ClassVar = {"exponential": {}}
 
     def _shape_and_rate(self, alpha: np.ndarray, n: np.ndarray, total: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Shape α, and rate β = α x̄ with x̄ the mean of the feature over all rows: α pseudo-rows of the value x̄.
@@ -186,6 +177,7 @@ class ExponentialNB(AbstractRates):
         return np.where(is_positive, alpha, pseudo_rows), np.where(is_positive, alpha * mean, pseudo_rows)
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class GeometricNB(AbstractRates):
     """Naive Bayes for failures before the first success: θ_cj ~ Beta(α, β), p(x_ij | y_i = c) = θ_cj (1 − θ_cj)^x.
@@ -198,21 +190,15 @@ class GeometricNB(AbstractRates):
         pseudo-count of failures, positive
     prior : optional
         your own prior of the probability of success. It may be a NumPyro distribution such as `dist.Beta(2, 8)`, a
-        mapping of fields such as `{"a": 2, "b": 8}`, or a family. A mapping from column (name or position) to one of
-        these sets the prior of single columns. The other columns keep the default. See the guide "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the beta-geometric distribution
+        mapping of fields such as `{"a": 2, "b": 8}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
+    {estimate}
+        The predictive is the beta-geometric distribution
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant
 
@@ -233,9 +219,10 @@ class GeometricNB(AbstractRates):
     beta: Any = 1.0
 
     _family = BetaGeometric
-    variants: ClassVar = {"geometric": {}}
+    _variants: ClassVar = {"geometric": {}}
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class MultinomialNB(AbstractNB):
     """Naive Bayes for counts of events, such as words: θ_c ~ Dirichlet(α), x_i | y_i = c ~ Multinomial(L_i, θ_c).
@@ -244,26 +231,19 @@ class MultinomialNB(AbstractNB):
     ----------
     alpha : float or (d,), default 1
         pseudo-count of each event in each class, positive
-    force_alpha : bool, default True
-        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
+    {force_alpha}
     prior : optional
         your own prior. It may be a NumPyro distribution `dist.Dirichlet(…)` with one pseudo-count a feature, a mapping
-        of fields such as `{"alpha": 0.5}`, or a family. A mapping from column (name or position) to one of these sets
-        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the Dirichlet–multinomial. "mean" is the
-        add-α smoothing of scikit-learn. The two differ as soon as a row has two events
+        of fields such as `{"alpha": 0.5}`, or a family.
+        {prior_of_columns}
+    {class_parameters}
+    {estimate}
+        The predictive is the Dirichlet–multinomial. "mean" is the add-α smoothing of scikit-learn. The two differ as
+        soon as a row has two events
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) given the row lengths, nats
     coef_, intercept_ : linear discriminant
 
@@ -289,12 +269,13 @@ class MultinomialNB(AbstractNB):
     force_alpha: bool = True
 
     _family = DirichletMultinomial
-    variants: ClassVar = {"multinomial": {}}
+    _variants: ClassVar = {"multinomial": {}}
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         return {BLOCK: self._family(self._concentration(state, state.shape))}
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class ComplementNB(AbstractNB):
     """Naive Bayes for counts; each class is learnt from the rows of all other classes, as in Rennie et al. (2003).
@@ -306,12 +287,11 @@ class ComplementNB(AbstractNB):
     ----------
     alpha : float or (d,), default 1
         pseudo-count of each event in each complement, positive
-    force_alpha : bool, default True
-        with False, an alpha below 1e-10 becomes 1e-10, as in scikit-learn
+    {force_alpha}
     prior : optional
         your own prior. It may be a NumPyro distribution `dist.Dirichlet(…)` with one pseudo-count a feature, a mapping
-        of fields such as `{"alpha": 0.5}`, or a family. A mapping from column (name or position) to one of these sets
-        the prior of single columns. The other columns keep the default. See the guide "Which prior?"
+        of fields such as `{"alpha": 0.5}`, or a family.
+        {prior_of_columns}
     fit_prior : bool, default True
         accepted as in scikit-learn. It has no effect in either library: see class_prior
     class_prior, priors : (c,), optional
@@ -321,14 +301,12 @@ class ComplementNB(AbstractNB):
         whether the weights of each class are divided by their sum, as in scikit-learn. The weights then no longer come
         from a likelihood. Only prediction and the linear form use them. With estimate="predictive" they use the
         posterior mean. Draws, evidence, leave-one-out and the posterior do not change
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the composite of Dirichlet–multinomials.
-        "mean" is the add-α smoothing of scikit-learn
+    {estimate}
+        The predictive is the composite of Dirichlet–multinomials. "mean" is the add-α smoothing of scikit-learn
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : composite log evidence in nats. It compares settings of this estimator, but not different estimators
     coef_, intercept_ : linear discriminant
     feature_log_prob_ : the weights of every class, (c, d)
@@ -353,7 +331,7 @@ class ComplementNB(AbstractNB):
     class_alpha: Any = field(default=1.0, init=False)  # the rule has no class probabilities to learn
 
     _family = DirichletComplement
-    variants: ClassVar = {"complement": {}}
+    _variants: ClassVar = {"complement": {}}
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
         boolean("norm", self.norm)
@@ -361,7 +339,7 @@ class ComplementNB(AbstractNB):
 
     def _class_prior(self, state: State) -> AbstractClasses:
         """Fixed class probabilities: those given, otherwise equal ones."""
-        if getattr(self, self.class_prior_parameter) is not None:
+        if getattr(self, self._class_prior_parameter) is not None:
             return super()._class_prior(state)
         n_classes = len(state.classes)
         return FixedClasses(np.full(n_classes, 1 / n_classes))
@@ -380,15 +358,15 @@ class ComplementNB(AbstractNB):
         if not self.norm:
             return super()._joint_table(X, scores, normalized)
         state = self._fitted()
-        weights, intercept = self.linear_form()  # w (d, c), divided by their sums because of `norm`, and b (c,)
+        weights, intercept = self.model_.linear_form()  # w (d, c), divided by their sums because of `norm`, and b (c,)
         rows, _, _ = self._validate(X, state)
         counts = self._float_rows_by_block(state, rows)[BLOCK]
         scores_by_class = counts @ weights + intercept
         return log_normalize(scores_by_class) if normalized else scores_by_class
 
-    def linear_form(self, theta: Parameters | None = None) -> tuple[Any, Any]:
-        """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`. Provisional."""
-        weights, intercept = super().linear_form(theta)  # (d, c), −log θ of the complements; and (c,)
+    def _linear_form(self, state: State, theta: Parameters | None) -> tuple[Any, Any]:
+        """Weights (k, c) and intercepts (c,) of the discriminant, divided by their sum with `norm`."""
+        weights, intercept = super()._linear_form(state, theta)  # (d, c), −log θ of the complements; and (c,)
         if self.norm:
             # weights −log θ are ≥ 0; their sum is 0 only if there is a single feature, whose θ is 1
             total = weights.sum(0)  # (c,)
@@ -396,19 +374,18 @@ class ComplementNB(AbstractNB):
         return weights, intercept
 
     @property
-    def ignored_by_loo(self) -> str:
-        """Settings that `predict` uses and leave-one-out does not: `estimate` and `norm`. Provisional."""
-        settings = [super().ignored_by_loo, "norm=True" if self.norm else ""]
+    def _ignored_by_loo(self) -> str:
+        """Settings that `predict` uses and leave-one-out does not: `estimate` and `norm`."""
+        settings = [super()._ignored_by_loo, "norm=True" if self.norm else ""]
         return " and ".join(setting for setting in settings if setting)
 
-    def contributions(self, X: Any, **settings: Any) -> Any:
-        """As in `AbstractNB`, without `norm`, whose weights come from no likelihood. Provisional."""
+    def _check_likelihood(self) -> None:
+        """Raise a ValueError with `norm`, whose weights come from no likelihood."""
         if self.norm:
             raise ValueError("`norm` is True, and such weights have no likelihood to explain; set it to False")
-        return super().contributions(X, **settings)
 
     @property
     def feature_log_prob_(self) -> np.ndarray:
         """Weights −log θ (c, d) under the current estimate; `norm` divides them by their sum, as in scikit-learn."""
-        weights, _ = self.linear_form()
+        weights, _ = self.model_.linear_form()
         return weights.T

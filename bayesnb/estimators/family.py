@@ -9,10 +9,12 @@ from sklearn.utils import Tags
 from ..families.base import AbstractConjugate
 from ..numerics.supports import checked_prior, shortened
 from ._base import AbstractNB
+from ._documented import documented
 from ._fitted import State
 from ._input import BLOCK
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class FamilyNB(AbstractNB):
     """Naive Bayes with the likelihood of any conjugate family: x_i | y_i = c ~ family with parameters θ_c.
@@ -25,19 +27,12 @@ class FamilyNB(AbstractNB):
     prior : optional
         replaces fields of `family`. It may be a NumPyro distribution, a mapping of fields, or a mapping from column
         (name or position) to one of these. See the guide "Which prior?"
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
+    {estimate}
+    {class_parameters}
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant, where the family has one
 
@@ -68,7 +63,7 @@ class FamilyNB(AbstractNB):
 
     def _cell_advice(self) -> str:
         name = type(self.family).__name__
-        return f"a cell of {name} is {self.cells.describe()}. Choose another family, or prepare the column."
+        return f"a cell of {name} is {self._cells.describe()}. Choose another family, or prepare the column."
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -83,8 +78,8 @@ class FamilyNB(AbstractNB):
                 return np.shape(getattr(self.family, name))[-1]
         return None
 
-    def levels_of(self, feature: int) -> Any:
-        """Labels of the levels of a column, None where it has no levels. Provisional."""
+    def _levels_of(self, state: State, feature: int) -> Any:
+        """Labels of the levels of a column, (k,); None where it has no levels."""
         return None if self._n_levels is None else np.arange(self._n_levels)
 
     def _default_blocks(self, state: State) -> dict[str, Any]:
@@ -107,17 +102,17 @@ class FamilyNB(AbstractNB):
         n_classes, n_columns = state.shape
         return {BLOCK: checked_prior("family", self._family, {"class": n_classes, "feature": n_columns})}
 
-    def block_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional.
+    def _block_labels(self, state: State, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class.
 
         "feature_" is the second axis of features of a covariance, whose coordinates need another name.
         """
-        names = super().block_labels(block)["feature"]
+        names = state.columns.labels
         return {"feature": names, "feature_": names, "level": np.arange(self._n_levels or 0)}
 
-    def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
-        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
-        block_prior = self._fitted().prior.blocks[BLOCK]
+    def _block_dims(self, state: State, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis."""
+        block_prior = state.prior.blocks[BLOCK]
         axes = block_prior.sites()[parameter].axes  # of the NumPyro site, such as ("class", "feature", "event")
 
         # NumPyro calls an axis "event" if its entries are one random vector. Beside an axis of features these are the

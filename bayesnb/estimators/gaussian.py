@@ -13,6 +13,7 @@ from ..models.naive_bayes import Parameters
 from ..numerics.supports import AMOUNT, check_choice
 from ..sums.statistics import Moments
 from ._base import AbstractNB
+from ._documented import documented
 from ._fitted import State
 from ._input import BLOCK
 
@@ -24,16 +25,14 @@ _MAX_SMOOTHING = 1e6
 _MIN_SQUARE = 1e-280  # of a constant, which scales its prior; below, the column counts as one of zeros
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class GaussianNB(AbstractNB):
     """Naive Bayes for real features: x_ij | y_i = c ~ Normal(μ_cj, σ²_cj), normal–inverse-gamma prior.
 
     Parameters
     ----------
-    priors, class_prior : (c,), optional
-        fixed class probabilities; both names mean the same
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
+    {class_parameters}
     var_smoothing : float, default 1e-9
         this portion of the largest variance of all features is added to every variance of a plug-in estimate ("mean",
         "map", "mle"), as in scikit-learn. The predictive does not need it, because the prior keeps variances away from
@@ -51,15 +50,12 @@ class GaussianNB(AbstractNB):
         See the guide "Which prior?". Useful improper limits are allowed: κ = 0, b = 0 and −½ ≤ a ≤ 0 (−½ for each class
         if the variance is pooled). Then there is no `log_evidence_`, and the posterior must be proper given the rows.
         The default prior is scaled by the data, see the Notes
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is Student's t
+    {estimate}
+        The predictive is Student's t
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     coef_, intercept_ : linear discriminant, with pooled variance only
 
@@ -92,7 +88,7 @@ class GaussianNB(AbstractNB):
     known_variance: Any = None
 
     _family = NormalInverseGamma
-    variants: ClassVar = {"gaussian": {}, "pooled": {"variance": "pooled"}}
+    _variants: ClassVar = {"gaussian": {}, "pooled": {"variance": "pooled"}}
     _default_follows_rows = True
     _infinite_shows = True
 

@@ -12,6 +12,7 @@ from ..families.tied_gaussian import TiedNormalInverseWishart
 from ..models.naive_bayes import Parameters
 from ..numerics.supports import check_choice
 from ._base import AbstractNB
+from ._documented import documented
 from ._fitted import State
 from ._input import BLOCK, Unavailable
 from .gaussian import column_scale
@@ -20,6 +21,7 @@ from .gaussian import column_scale
 _KAPPA, _DEGREES = 0.1, 1.0
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class GaussianDA(AbstractNB):
     """Gaussian discriminant analysis: x_i | y_i = c ~ Normal(μ_c, Σ_c); features may be correlated within a class.
@@ -30,24 +32,18 @@ class GaussianDA(AbstractNB):
         "class" has one covariance for each class, and the boundaries are quadratic. "shared" has one for all classes,
         and the boundaries are linear. "identity" has Σ = I; this is the nearest-mean rule if the classes are equally
         probable
-    priors, class_prior : (c,), optional
-        fixed class probabilities; both names mean the same
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
+    {class_parameters}
     prior : optional
         your own prior. It may be a mapping of the fields of the normal–inverse-Wishart density, such as `{"m": 0,
         "kappa": 1, "nu": 5, "S": np.eye(3)}`, or a family that fits `covariance`. With "identity" it may also be
         `dist.Normal(m, s)` of NumPyro. Fields are broadcast to their axes. The default prior is scaled by the data, see
         the Notes
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
-    estimate : "predictive" (default), "mean", "map" or "mle"
-        what prediction uses. "predictive" integrates the parameters out and is the multivariate Student t
+    {estimate}
+        The predictive is the multivariate Student t
 
     Attributes
     ----------
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn
-    statistics_, prior_, posterior_ : the sufficient statistics, and the `NaiveBayes` model before and after the rows
+    {learnt}
     log_evidence_ : log p(X, y) in nats
     means_, covariance_ : (c, d), and (c, d, d) or (d, d), under the current `estimate`; the mean for "predictive"
     coef_, intercept_ : discriminant w·x + b, with "shared" and "identity"; two classes give one row
@@ -79,7 +75,7 @@ class GaussianDA(AbstractNB):
     covariance: str = "class"
 
     _family = NormalInverseWishart
-    variants: ClassVar = {"gaussian-da": {}, "shared-da": {"covariance": "shared"}}
+    _variants: ClassVar = {"gaussian-da": {}, "shared-da": {"covariance": "shared"}}
     _most_columns = 60
     _default_follows_rows = True
 
@@ -172,20 +168,20 @@ class GaussianDA(AbstractNB):
         state = nb._fitted()
         if nb.covariance != "class":
             raise AttributeError(f"covariance={nb.covariance!r} has no quadratic term; use coef_")
-        theta = nb.point_estimate(state) or state.posterior.mean()  # None, of "predictive", becomes the mean
+        theta = nb._point_estimate(state) or state.posterior.mean()  # None, of "predictive", becomes the mean
         # log p(x | μ, Σ) = −½ (x − μ)ᵀΣ⁻¹(x − μ) + … as xᵀAx + w·x + b: here only A, (c, d, d)
         quadratic, _, _ = state.posterior.blocks[BLOCK].quadratic_form(theta[BLOCK])
         return quadratic
 
-    def block_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional."""
-        labels = super().block_labels(block)
+    def _block_labels(self, state: State, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class."""
+        labels = super()._block_labels(state, block)
         if self.covariance == "identity":
             return labels
         return labels | {"feature_": labels["feature"]}
 
-    def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
-        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional."""
+    def _block_dims(self, state: State, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis."""
         if self.covariance == "shared" and parameter == "covariance":
             return ["feature", "feature_"]
-        return super().block_dims(block, parameter, ndim)
+        return super()._block_dims(state, block, parameter, ndim)

@@ -10,10 +10,12 @@ from ..numerics.supports import LENGTH, check_choice
 from ..sums.rule_of_thumb import RuleOfThumb
 from ..sums.statistics import Sample
 from ._base import AbstractNB
+from ._documented import documented
 from ._fitted import State
 from ._input import BLOCK
 
 
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class KernelNB(AbstractNB):
     """Naive Bayes for real features of any shape: a Gaussian kernel density for every class and feature.
@@ -24,12 +26,7 @@ class KernelNB(AbstractNB):
         standard deviation h of the kernels, in the unit of the feature. "posterior" learns one for each class and
         feature from how well the other cells predict each cell. "nrd0" is the rule of thumb that R's `density` uses. A
         number or an array is a known bandwidth
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
+    {class_parameters}
     estimate : "predictive" (default), "mean", "map" or "mle"
         what prediction uses. "predictive" averages the densities over the posterior of the bandwidth. "mean" and "map"
         plug in its mean and its mode. "mle" plugs in the bandwidth with the largest leave-one-out product
@@ -92,7 +89,7 @@ class KernelNB(AbstractNB):
     prior: Any = field(default=None, init=False)  # see the Notes
 
     _family = KernelDensity
-    variants: ClassVar = {"kernel": {}}
+    _variants: ClassVar = {"kernel": {}}
     _most_cells = 20_000
 
     def _default_blocks(self, state: State) -> dict[str, Any]:

@@ -17,8 +17,10 @@ from ..numerics.pytrees import record
 from ..tables.names import listed
 from ._automatic import as_described, automatic_contract, automatic_parts, positions
 from ._base import AbstractNB
+from ._documented import documented
 from ._fitted import State
 from ._input import checked_rows
+from ._view import ModelView, PartView
 from .counts import ComplementNB
 
 
@@ -45,12 +47,17 @@ class Part:
     k: int | None = None
 
     @property
+    def model(self) -> ModelView:
+        """What its estimator says of the columns of the part, without statistics."""
+        return ModelView(self.estimator, self.estimator._state)
+
+    @property
     def names(self) -> dict[str, str]:
         """The outer names of its blocks by their inner names, such as {"levels_3": "pet.levels_3"}.
 
         A single block has the name of the part.
         """
-        block_names = list(self.estimator.block_columns())
+        block_names = list(self.model.block_columns)
         if len(block_names) == 1:
             return {block_names[0]: self.name}
         return {name: f"{self.name}.{name}" for name in block_names}
@@ -105,11 +112,10 @@ class Part:
 
     def holding(self, state: State) -> "Part":
         """The same with a copy of the estimator that holds a state."""
-        estimator = copy.copy(self.estimator)
-        estimator._state = state
-        return replace(self, estimator=estimator)
+        return replace(self, estimator=self.estimator._holding(state))
 
 
+@documented
 @dataclass(eq=False, repr=False)
 class MixedNB(AbstractNB):
     """Naive Bayes for mixed columns: p(x_i | y_i = c) = Π_parts p(x_i,part | y_i = c); each part has its own estimator.
@@ -126,12 +132,7 @@ class MixedNB(AbstractNB):
         the same value in every row, or no value at all.
         `contract_` lists them with the reason. With `partial_fit` the first batch decides. Where a part is a
         `BernoulliNB` with binarize=None, numbers other than 0 and 1 in rows to predict count as missing, with a warning
-    fit_prior : bool, default True
-        whether the class probabilities are learnt; with False they are equal
-    class_prior, priors : (c,), optional
-        fixed class probabilities; both names mean the same
-    class_alpha : float or (c,), default 1
-        Dirichlet concentration of the class probabilities; it is used when they are learnt
+    {class_parameters}
     estimate : "predictive" (default), "mean", "map" or "mle"
         what prediction uses in all parts. The `estimate` and the class prior of a part's estimator are ignored
 
@@ -166,7 +167,7 @@ class MixedNB(AbstractNB):
     prior: Any = field(default=None, init=False)  # the parts have theirs
 
     _takes_text = True
-    variants: ClassVar = {"mixed": {}}
+    _variants: ClassVar = {"mixed": {}}
     _most_columns = -1  # its parts are tried
 
     # --- parameters of the parts, as in ColumnTransformer -----------------------------------------------------------
@@ -345,42 +346,35 @@ class MixedNB(AbstractNB):
 
     # --- what the parts supply --------------------------------------------------------------------------------------
 
-    def block_columns(self, state: State | None = None) -> dict[str, np.ndarray]:
-        """Positions of the columns of each block. Provisional.
+    def _block_columns(self, state: State) -> dict[str, np.ndarray]:
+        """Positions in X of the columns of each block.
 
         Parameters
         ----------
-        state : its encoding is the list of parts; the current state by default
+        state : its encoding is the list of parts
         """
         block_columns: dict[str, np.ndarray] = {}
-        for part in (state or self._state).encoding:
+        for part in state.encoding:
             # the estimator numbers the columns of its part 0, 1, …; `part.at` are their positions in X: in a part with
             # the columns 2, 5, 7 of X, a block of the columns 0 and 2 has the columns 2 and 7 of X
-            columns_within_part = part.outer(part.estimator.block_columns())  # by the names of the blocks here
+            columns_within_part = part.outer(part.model.block_columns)  # by the names of the blocks here
             for name, within_part in columns_within_part.items():
                 block_columns[name] = part.at[within_part]
         return block_columns
 
-    def part_estimators(self) -> list[tuple[str, Any, dict[str, str], int | None]]:
-        """Those of each entry of `parts`; several of one name where the entry has an estimator for each class.
-
-        Returns
-        -------
-        of each part its name, its fitted estimator, a mapping from block names in that estimator to those in this one,
-        and the position of the class that the part is for; None if it is for all classes
-        """
-        state = self._state
-        result = []
+    def _part_views(self, state: State) -> list[PartView]:
+        """Those of each entry of `parts`; several of one name where the entry has an estimator for each class."""
+        views = []
         for part in state.encoding:  # the list of parts; `holding` puts the statistics of its columns into a copy
             fitted = part.holding(part.state(state))
             name = part.name.split(".")[0]  # without the label of the class, as in "numbers.spam"
-            result.append((name, fitted.estimator, part.names, part.k))
-        return result
+            views.append(PartView(name, fitted.model, part.names, part.k))
+        return views
 
     @property
-    def prior_follows_rows(self) -> bool:
-        """Whether the rows scale the prior of some part, so that leaving a row out changes it. Provisional."""
-        return any(part.estimator.prior_follows_rows for part in self._known_state().encoding)
+    def _prior_follows_rows(self) -> bool:
+        """Whether the rows scale the prior of some part, so that leaving a row out changes it."""
+        return any(part.estimator._prior_follows_rows for part in self._known_state().encoding)
 
     def _blocks_with_rules(self, blocks: dict[str, Any]) -> dict[str, Any] | None:
         """The blocks of all parts with the rules by which rows scale their priors; None if a part has no such rules.
@@ -393,7 +387,7 @@ class MixedNB(AbstractNB):
         """
         with_rules = dict(blocks)
         for part in self._known_state().encoding:  # the list of parts, each with an estimator of its own
-            if not part.estimator.prior_follows_rows:
+            if not part.estimator._prior_follows_rows:
                 continue
             # a rule says how the rows scale a prior, so that leave-one-out can make the prior without a row. The
             # estimator of the part knows it. It gets its blocks by the names that they have there, a block for one
@@ -493,64 +487,65 @@ class MixedNB(AbstractNB):
         frame = pd.DataFrame(cells, columns=state.columns.names).infer_objects()  # numbers are no objects any more
         return frame.to_numpy() if state.columns.names is None else frame
 
-    def weight_labels(self, names: np.ndarray | None = None) -> np.ndarray:
-        """A label for each weight of `linear_form`, (k,), from names of the columns. Provisional."""
-        column_names = super().weight_labels(names)
-        labels = [part.estimator.weight_labels(column_names[part.at]) for part in self._state.encoding]
+    def _weight_labels(self, state: State, names: np.ndarray) -> np.ndarray:
+        """A label for each weight of the linear form, (k,), from names of the columns, (d,)."""
+        labels = [part.estimator._weight_labels(part.estimator._state, names[part.at]) for part in state.encoding]
         return np.concatenate(labels)
 
-    def levels_of(self, feature: int) -> Any:
-        """Labels of the levels of a column, None where it has no levels. Provisional.
+    def _levels_of(self, state: State, feature: int) -> Any:
+        """Labels of the levels of a column, (k,); None where it has no levels.
 
         Parameters
         ----------
+        state : its encoding is the list of parts
         feature : position of the column in X
         """
-        for part in self._state.encoding:
+        for part in state.encoding:
             # `part.at` has the positions in X of the columns of the part. Its estimator numbers them 0, 1, …: the
             # column 5 of X is number 1 in a part of the columns 2, 5. `flatnonzero` is empty if the part has it not
             for within_part in np.flatnonzero(part.at == feature):
-                levels = part.estimator.levels_of(int(within_part))
+                levels = part.model.levels_of(int(within_part))
                 if levels is not None:
                     return levels
         return None
 
-    def _part_of(self, block: str) -> tuple[Part, str]:
+    def _part_of(self, state: State, block: str) -> tuple[Part, str]:
         """The part that a block belongs to, and the block's name in the estimator of that part.
 
         For the block "pet.levels_3" of the part "pet" the second is "levels_3".
 
         Parameters
         ----------
+        state : its encoding is the list of parts
         block : name among the blocks of all parts
         """
-        for part in self._state.encoding:
+        for part in state.encoding:
             for inner, name in part.names.items():  # from the names in the estimator to those here
                 if name == block:
                     return part, inner
         raise KeyError(block)
 
-    def block_labels(self, block: str) -> dict[str, np.ndarray]:
-        """Coordinates of a block's dimensions by name, in the order of its axes after the class. Provisional.
+    def _block_labels(self, state: State, block: str) -> dict[str, np.ndarray]:
+        """Coordinates of a block's dimensions by name, in the order of its axes after the class.
 
         The names of dimensions begin with the part, as in "numbers_feature", because parts have different columns.
         """
-        part, inner = self._part_of(block)  # and the name that the block has in the estimator of the part
-        labels = {f"{part.name}_{key}": value for key, value in part.estimator.block_labels(inner).items()}
+        part, inner = self._part_of(state, block)  # and the name that the block has in the estimator of the part
+        labels = {f"{part.name}_{key}": value for key, value in part.model.block_labels(inner).items()}
         if part.k is not None:  # a part for one class has an axis of this class alone
             labels[f"{part.name}_class"] = part.estimator.classes_
         return labels
 
-    def block_dims(self, block: str, parameter: str, ndim: int) -> list[str]:
-        """Names of the axes of a parameter: the class first, unless there is only one axis. Provisional.
+    def _block_dims(self, state: State, block: str, parameter: str, ndim: int) -> list[str]:
+        """Names of the axes of a parameter: the class first, unless there is only one axis.
 
         The names begin with the part, as in "numbers_feature", except for the axis of all classes.
         """
         # the names come from the estimator of the part, in which the block has another name, `inner`. If the part is
         # for one class, `k`, its axis of classes has length 1 and is not that of all classes
-        part, inner = self._part_of(block)
+        part, inner = self._part_of(state, block)
         dims = []
-        for name in part.estimator.block_dims(inner, parameter, ndim):
+        for name in part.model.block_dims(inner, parameter, ndim):
             is_axis_of_all_classes = name == "class" and part.k is None
             dims.append(name if is_axis_of_all_classes else f"{part.name}_{name}")
         return dims
@@ -720,7 +715,7 @@ def _without_unseen(state: State, X: Any) -> Any:
     # columns of `BernoulliNB(binarize=None)`; with a threshold any number is a 0 or a 1
     yes_no_columns: list[int] = []
     for part in state.encoding:
-        if part.estimator.cells.kind == "yes/no" and getattr(part.estimator, "binarize", None) is None:
+        if part.estimator._cells.kind == "yes/no" and getattr(part.estimator, "binarize", None) is None:
             yes_no_columns += part.at.tolist()
     if not yes_no_columns:
         return X

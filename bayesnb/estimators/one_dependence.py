@@ -195,7 +195,7 @@ class OneDependenceNB(AbstractLevels):
         nb = CategoricalNB(alpha=self.alpha, prior=self.prior)
         blocks = nb._blocks(state.without_rows)
         by_column = {}  # (c, k_j), by the position j of the column
-        for name, columns in nb.block_columns(state).items():
+        for name, columns in nb._block_columns(state).items():
             for within_block, j in enumerate(columns.tolist()):
                 by_column[j] = blocks[name].alpha[:, within_block]
         return [by_column[j] for j in range(state.columns.n)]
@@ -212,8 +212,8 @@ class OneDependenceNB(AbstractLevels):
     _model_of_statistics = _prior
 
     @property
-    def class_prior_parameter(self) -> str:
-        """There is none; reading it raises a ValueError. Provisional."""
+    def _class_prior_parameter(self) -> str:
+        """There is none; reading it raises a ValueError."""
         raise Unavailable("OneDependenceNB has no class prior to set; give a `sample_weight` that weighs the classes")
 
     def _blocks(self, state: State) -> dict[str, Any]:
@@ -226,8 +226,8 @@ class OneDependenceNB(AbstractLevels):
         x, y = model.sample_predictive(rng, n)
         return {BLOCK: x}, y
 
-    def linear_form(self, theta: Any = None) -> Any:
-        """There is none; calling it raises a ValueError. Provisional."""
+    def _linear_form(self, state: State, theta: Any) -> Any:
+        """There is none; calling it raises a ValueError."""
         raise Unavailable("OneDependenceNB averages models, so it has no linear form; use CategoricalNB")
 
     def prior_summary(self) -> Any:
@@ -264,7 +264,7 @@ class OneDependenceNB(AbstractLevels):
         evidence = state.prior.log_marginal(state.statistics)  # (d,), of the model of each parent
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
 
-    def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
+    def tables(self, features: Any = None, *, level: Scalar = 0.9, feature_names: Any = None) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`.
 
         In that model (y, x_j) ~ Dirichlet, so x_j given the class is Dirichlet too, with the pseudo-counts of the pairs
@@ -274,6 +274,7 @@ class OneDependenceNB(AbstractLevels):
         ----------
         features : names or numbers of features, or one of them; None takes all
         level : posterior mass inside the intervals
+        feature_names : (d,) names of the features, where the rows had none, or what made the rows
         """
         state = self._fitted()
         nb = CategoricalNB()
@@ -283,7 +284,7 @@ class OneDependenceNB(AbstractLevels):
         # in blocks, each of the columns with one number of levels
         blocks: dict[str, Any] = {}
         counts = {}
-        for name, columns in nb.block_columns(state).items():
+        for name, columns in nb._block_columns(state).items():
             alpha_of_columns = []
             for j in columns.tolist():
                 places = state.posterior.levels(j)  # slice of the levels of feature j among those of all features
@@ -296,7 +297,7 @@ class OneDependenceNB(AbstractLevels):
         # same density, whose tables `CategoricalNB` makes
         no_rows = Statistics(state.statistics.n, counts).zero()
         nb._state = replace(state, statistics=no_rows, prior=NaiveBayes(state.posterior.classes, blocks))
-        return nb.tables(features, level=level)
+        return nb.tables(features, level=level, feature_names=feature_names)
 
     # --- the model of one parent ------------------------------------------------------------------------------------
 
@@ -333,7 +334,7 @@ class OneDependenceNB(AbstractLevels):
 
         # the number y·k_j + u of the pair of class y and parent level u is the label in the model of the parent
         n_levels = int(sizes_of(state)[j])
-        class_index = self.class_index(y)[has_parent]  # y: the position of each label among the classes
+        class_index = self.model_.class_index(y)[has_parent]  # y: the position of each label among the classes
         pairs = class_index * n_levels + parent_level[has_parent].astype(int)
         return nb, rows, pairs
 
@@ -373,7 +374,7 @@ class OneDependenceNB(AbstractLevels):
         levels_of_others = [state.encoding[i] for i in others]
         nb._state = State(pairs_as_labels, state.columns.take(others), levels_of_others)
         counts = state.posterior.parent_statistics(j, state.statistics)
-        return nb.with_statistics(counts), j
+        return nb.model_.with_statistics(counts), j
 
     def numpyro_model(self, X: Any = None, y: Any = None, parent: Any = 0, **settings: Any) -> None:
         """The generative model of one parent in NumPyro, with this estimator's prior.

@@ -407,7 +407,8 @@ def smoothing_path(
         """The prior of the whole model with another α."""
         changed = copy.copy(estimator)
         changed.alpha = alpha
-        return changed.prior_for(statistics)  # the estimator makes the prior; statistics matter only if it is scaled
+        # the estimator makes the prior; statistics matter only if it is scaled
+        return changed.model_.prior_for(statistics)
 
     def probabilities(parameters: Any) -> np.ndarray:
         """Of the event in each class, (c,), from the parameters of its block."""

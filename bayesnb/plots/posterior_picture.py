@@ -88,7 +88,7 @@ def _draw_rows(estimator: Any, X: Any, k: int, level: Scalar, ax: Drawn) -> None
     level : posterior mass of the intervals
     """
     # `encode` makes arrays of the cells; for each row and class a posterior mean, and the ends of an interval
-    posterior = means_and_intervals(estimator.posterior_, estimator.encode(X), level)
+    posterior = means_and_intervals(estimator.posterior_, estimator.model_.encode(X), level)
     mean = posterior.mean[:, k]  # (n,) of the probability of class k
     ends = posterior.ends[:, k]  # (n, 2) of its interval
 
@@ -129,7 +129,7 @@ def _draw_curve(estimator: Any, X: Any, k: int, j: int, level: Scalar, ax: Drawn
 
     # a row for each point of the grid, and what the posterior and the posterior predictive say of class k there
     rows = _rows_with_one_column(estimator, X, j, grid)
-    posterior = means_and_intervals(estimator.posterior_, estimator.encode(rows), level)
+    posterior = means_and_intervals(estimator.posterior_, estimator.model_.encode(rows), level)
     low, high = posterior.ends[:, k].T  # (points,) each
     # the parameters integrated out, whatever the estimator's own setting is
     predictive = copy.copy(estimator).set_params(estimate="predictive").predict_proba(rows)[:, k]

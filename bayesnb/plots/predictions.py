@@ -316,7 +316,7 @@ def nomogram(
     # of the 12 features that contribute most to class a, and one for all others. Each has a posterior mean, and the
     # ends of an interval, in tables (entries, c).
     a, b = _two_classes(model, x, label, against)  # class numbers
-    parts, _ = model.contributions(x, against=model.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
+    parts, _ = model.model_.contributions(x, against=model.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
     not_features = {PRIOR: "class prior", OTHERS: "other features"}
     names = [not_features.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
 

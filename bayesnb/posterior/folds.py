@@ -104,7 +104,7 @@ class Fold:
         return np.concatenate([log_prior, tables])
 
 
-def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
+def folds(fitted: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
     """Rows with the models that predict them: first all that leave one by one, then group by group.
 
     A fold is a set of rows with one model for their leave-one-out predictions. Every row is in one fold. Rows that
@@ -113,7 +113,7 @@ def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
 
     Parameters
     ----------
-    estimator : fitted to the rows, and perhaps to others
+    fitted : view (`ModelView`) of an estimator that was fitted to the rows, and perhaps to others
     data : the n rows
     prior : "kept" or "refit", as in `loo`
 
@@ -124,21 +124,21 @@ def folds(estimator: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
         would remain and `data` are not all rows of the fit
     """
     # (n, c) sparse: the weight that leaves with row i, in the column of its class, and 0 elsewhere
-    leaving = one_hot(data.label, len(estimator.classes_), data.leaving)
-    leaves_by_gain = _rows_leaving_by_gain(estimator, data, prior)  # (n,) booleans
+    leaving = one_hot(data.label, len(fitted.classes), data.leaving)
+    leaves_by_gain = _rows_leaving_by_gain(fitted, data, prior)  # (n,) booleans
 
     # such rows are predicted at once, by one model that still holds them
     if leaves_by_gain.all():
-        yield Fold(rows=slice(None), model=estimator.posterior_without_rows(prior), leaving=leaving)
+        yield Fold(rows=slice(None), model=fitted.posterior_without_rows(prior), leaving=leaving)
         return
     if leaves_by_gain.any():
         singles = np.flatnonzero(leaves_by_gain)
-        yield Fold(rows=singles, model=estimator.posterior_without_rows(prior), leaving=leaving[singles])
+        yield Fold(rows=singles, model=fitted.posterior_without_rows(prior), leaving=leaving[singles])
 
     # every other group, or row without a group, is predicted by a model of its own
     group = np.arange(len(data.label)) if data.group is None else data.group
-    removal = _Removal(estimator, data, prior, leaving)
-    for members in _members_by_group(group, np.flatnonzero(~leaves_by_gain)):  # positions of rows that leave together
+    removal = Removal(fitted, data, prior, leaving)
+    for members in members_by_group(group, np.flatnonzero(~leaves_by_gain)):  # positions of rows that leave together
         yield Fold(rows=members, model=removal.remainder(members).model, leaving=None)
 
 
@@ -157,19 +157,19 @@ class Remainder(NamedTuple):
     model: Any
 
 
-def remainders(estimator: Any, data: FittedRows, prior: str) -> Iterator[Remainder]:
+def remainders(fitted: Any, data: FittedRows, prior: str) -> Iterator[Remainder]:
     """The model without each group of rows in turn, or without each row where there are no groups.
 
     Groups without weight have none, because nothing leaves with them. Arguments and errors are those of `folds`.
     """
-    leaving = one_hot(data.label, len(estimator.classes_), data.leaving)  # (n, c) sparse
+    leaving = one_hot(data.label, len(fitted.classes), data.leaving)  # (n, c) sparse
     group = np.arange(len(data.label)) if data.group is None else data.group
-    removal = _Removal(estimator, data, prior, leaving)
-    for members in _members_by_group(group, np.flatnonzero(data.leaving > 0)):  # positions of rows that leave together
+    removal = Removal(fitted, data, prior, leaving)
+    for members in members_by_group(group, np.flatnonzero(data.leaving > 0)):  # positions of rows that leave together
         yield removal.remainder(members)
 
 
-def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, " m"]) -> list[np.ndarray]:
+def members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, " m"]) -> list[np.ndarray]:
     """Some of the rows, by group: an array of positions, in ascending order, for each group that has any.
 
     Parameters
@@ -187,75 +187,83 @@ def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, "
 # --- single rows, by the gain of their negative statistics ------------------------------------------------------------
 
 
-def _rows_leaving_by_gain(estimator: Any, data: FittedRows, prior: str) -> np.ndarray:
-    """Which rows may be left out by a difference of the posterior itself, without a model of their own, (n,) booleans.
+def _rows_leaving_by_gain(fitted: Any, data: FittedRows, prior: str) -> np.ndarray:
+    """Which rows may leave by subtracting them from the posterior of all rows, without a model of their own, (n,).
 
-    "By gain" means: the row's statistics are subtracted from those of the posterior of all rows. A row may if it leaves
-    alone (no group), if its prior can do without it, and if nine digits remain. What remains of a count is at least the
-    pseudo-count a of the prior. The rounding of the difference is some 1e-16 of the weight w that leaves. So
-    1e-16 w / a has to be at most 1e-9, which is w ≤ a / 1e-7.
+    Such a row has to leave alone, not with a group; the prior must not depend on it; and nine digits must remain.
+
+    The last condition in numbers: a posterior count is a sum of weights plus a pseudo-count a of the prior. When the
+    weight w of a row leaves, at least a remains, with a rounding of some 1e-16 w. Nine digits remain if 1e-16 w / a is
+    at most 1e-9, which is w ≤ a / 1e-7.
 
     Parameters
     ----------
-    estimator, data, prior : as in `folds`
+    fitted, data, prior : as in `folds`
     """
+    # conditions that no row fulfils, or all do
     n = len(data.label)
-    none = np.zeros(n, bool)
-    if estimator.prior_.is_improper:  # it may have a = 0
-        return none
-    if estimator.posterior_without_rows(prior) is None:  # only a fit takes a row out of the scale of the prior
-        return none
-    if _has_lost_amounts(estimator):  # a prior's sum of squares is lost beside that of an outlier
-        return none
+    no_row = np.zeros(n, bool)
+    if fitted.prior.is_improper:  # it may have a = 0
+        return no_row
+    if fitted.posterior_without_rows(prior) is None:  # only a fit takes a row out of the scale of the prior
+        return no_row
+    if _has_lost_amounts(fitted):  # a prior's sum of squares is lost beside that of an outlier
+        return no_row
 
     # without groups all rows are alone, otherwise those whose group has one member: groups 0 1 0 have the sizes 2 1,
     # and by row 2 1 2, so that only the second is alone
     is_alone = np.ones(n, bool) if data.group is None else np.bincount(data.group)[data.group] == 1
 
-    # a row of weight w takes w times the largest count among its cells out of a sum of counts. The largest of all
-    # rows is quick to find; if it is small enough, as it mostly is, all rows are
-    largest_weight = _smallest_count(estimator) / _SMALLEST_COUNT_SHARE  # a / 1e-7
-    if data.leaving.max(initial=0.0) * _largest_event(estimator, data.rows) <= largest_weight:
+    # A cell that counts events, such as 3 occurrences of a word, takes its weight times 3 out of a sum. The most that
+    # any row takes is quick to find: if it is small enough, as it mostly is, all rows are
+    max_weight = _smallest_count(fitted) / _SMALLEST_COUNT_SHARE  # a / 1e-7
+    bound_of_all_rows = data.leaving.max(initial=0.0) * _largest_event(fitted, data.rows)
+    if bound_of_all_rows <= max_weight:
         return is_alone
-    return is_alone & (data.leaving * _events_of_rows(estimator, data.rows, n) <= largest_weight)
+
+    # otherwise row by row
+    weight_of_rows = data.leaving * _events_of_rows(fitted, data.rows, n)  # (n,)
+    return is_alone & (weight_of_rows <= max_weight)
 
 
-def _prior_and_posterior(estimator: Any) -> Iterator[tuple[Any, Any]]:
+def _prior_and_posterior(fitted: Any) -> Iterator[tuple[Any, Any]]:
     """Pairs of the same component of the model as a prior and as a posterior: first the classes, then each block."""
-    before = estimator.prior_
-    after = estimator.posterior_
+    before = fitted.prior
+    after = fitted.posterior
     yield before.classes, after.classes
     for name, block in before.blocks.items():
         yield block.unwrapped, after.blocks[name].unwrapped
 
 
-def _smallest_count(estimator: Any) -> float:
+def _smallest_count(fitted: Any) -> float:
     """The smallest pseudo-count of the prior: what remains of a count, at least, when a row has left.
 
     Each family declares the kind of each of its fields; those of the kind COUNT are pseudo-counts.
     """
-    smallest = np.inf
-    for prior, _ in _prior_and_posterior(estimator):  # class probabilities, then each block (the columns of a family)
+    counts = []  # the smallest one of each field
+    for prior, _ in _prior_and_posterior(fitted):  # class probabilities, then each block (the columns of a family)
         if isinstance(prior, OneDependence):  # its pseudo-counts are no declared field
-            smallest = min(smallest, prior.alpha.min())
+            counts.append(prior.alpha.min())
         for name, declared in prior.fields_.items():
             value = getattr(prior, name)  # an array
             if declared.support is COUNT:
-                smallest = min(smallest, value.min(initial=np.inf))
+                counts.append(value.min(initial=np.inf))
+
             # degrees of freedom of a (d, d) matrix are a pseudo-count above their limit d − 1. A matrix of squares
             # loses more digits than a count, so that they have to be a hundred times as large
             if declared.support is DEGREES:
-                smallest = min(smallest, (value.min() - prior.shape[1] + 1) / _MATRIX_LOSS)
-    return float(smallest)
+                above_limit = value.min() - prior.shape[1] + 1
+                counts.append(above_limit / _MATRIX_LOSS)
+    return float(min(counts, default=np.inf))
 
 
-def _has_lost_amounts(estimator: Any) -> bool:
+def _has_lost_amounts(fitted: Any) -> bool:
     """Whether an amount of the prior is so small a share of the posterior's that an outlier's rounding hides it.
 
     Amounts are sums of squares, or of positive cells; if an outlier makes nearly all of such a sum and leaves, little
     more than the amount of the prior may remain.
     """
-    for prior, posterior in _prior_and_posterior(estimator):
+    for prior, posterior in _prior_and_posterior(fitted):
         for name, declared in prior.fields_.items():
             before = getattr(prior, name)
             after = getattr(posterior, name)
@@ -269,9 +277,9 @@ def _has_lost_amounts(estimator: Any) -> bool:
     return False
 
 
-def _counts_of(estimator: Any, rows: Rows) -> list[Any]:
+def _counts_of(fitted: Any, rows: Rows) -> list[Any]:
     """The cells (n, d) of each block that counts events: such a cell leaves with as many events as it has."""
-    blocks = estimator.prior_.blocks
+    blocks = fitted.prior.blocks
     cells = []
     for name, x in rows.items():
         has_counts = name in blocks and blocks[name].cells_.kind == "counts"
@@ -280,19 +288,19 @@ def _counts_of(estimator: Any, rows: Rows) -> list[Any]:
     return cells
 
 
-def _largest_event(estimator: Any, rows: Rows) -> float:
+def _largest_event(fitted: Any, rows: Rows) -> float:
     """The largest number of events of any cell, at least 1, which is what a cell counts in blocks of other kinds."""
     largest = []  # of each block
-    for x in _counts_of(estimator, rows):
+    for x in _counts_of(fitted, rows):
         cells = x.data if is_sparse(x) else x  # zeros that are not stored do not matter
         largest.append(np.nanmax(cells, initial=1.0))
     return float(max(largest, default=1.0))
 
 
-def _events_of_rows(estimator: Any, rows: Rows, n: int) -> Float[np.ndarray, " n"]:
+def _events_of_rows(fitted: Any, rows: Rows, n: int) -> Float[np.ndarray, " n"]:
     """The largest number of events of a cell of each of the n rows, at least 1; a missing cell (NaN) has none."""
     largest = np.ones(n)
-    for x in _counts_of(estimator, rows):
+    for x in _counts_of(fitted, rows):
         cells = x.max(axis=1).toarray().ravel() if is_sparse(x) else np.nan_to_num(x).max(1)  # (n,)
         largest = np.maximum(largest, cells)
     return largest
@@ -302,16 +310,16 @@ def _events_of_rows(estimator: Any, rows: Rows, n: int) -> Float[np.ndarray, " n
 
 
 @dataclass(frozen=True)
-class _Removal:
+class Removal:
     """Fitted rows, and how models without some of them are made.
 
     Fields
     ------
-    estimator, data, prior : as in `folds`
+    fitted, data, prior : as in `folds`
     leaving : (n, c) sparse weights with which rows leave, in their classes
     """
 
-    estimator: Any
+    fitted: Any
     data: FittedRows
     prior: str
     leaving: Sparse
@@ -323,10 +331,10 @@ class _Removal:
         too many digits, the other rows are summed again. `remaining.estimate` is the difference, `remaining.moved` the
         same with every sum moved by the bound of its rounding; comparing the posteriors of both shows lost digits.
         """
-        removed = self.estimator.prior_.suffstats(rows_at(self.data.rows, members), self.leaving[members])
+        removed = self.fitted.prior.suffstats(rows_at(self.data.rows, members), self.leaving[members])
 
         # an error if the members were never fitted, so that more would leave than there is
-        remaining = self.estimator.remaining(removed, len(members))
+        remaining = self.fitted.remaining(removed, len(members))
         statistics = remaining.estimate
         model = self._posterior(statistics)
         if self._has_few_digits(model, remaining):
@@ -356,26 +364,26 @@ class _Removal:
         Some default priors have a scale that is estimated from the rows. With prior="refit" it is estimated again from
         the remaining rows, else it stays that of all rows.
         """
-        estimator = self.estimator
-        if self.prior == "refit" and estimator.prior_follows_rows:
+        fitted = self.fitted
+        if self.prior == "refit" and fitted.prior_follows_rows:
             # the statistics scale the default prior, as in a fit to these rows
-            return estimator.with_statistics(statistics).posterior_
+            return fitted.with_statistics(statistics).model_.posterior
         with np.errstate(divide="ignore", invalid="ignore"):
-            return estimator.prior_.update(statistics)
+            return fitted.prior.update(statistics)
 
     def _sum_without(self, members: Int[np.ndarray, " m"]) -> Statistics:
         """The statistics of all rows but the members, summed again; members keep the units that do not leave."""
         weight = self.data.weights.values.copy()  # (n,)
         weight[members] -= self.data.leaving[members]
-        r = one_hot(self.data.label, len(self.estimator.classes_), weight)  # (n, c) sparse
-        return self.estimator.prior_.suffstats(self.data.rows, r)
+        r = one_hot(self.data.label, len(self.fitted.classes), weight)  # (n, c) sparse
+        return self.fitted.prior.suffstats(self.data.rows, r)
 
     @cached_property
     def _is_complete(self) -> bool:
         """Whether the rows are all rows of the fit: no class has weight when all of them are removed."""
-        r = one_hot(self.data.label, len(self.estimator.classes_), self.data.weights.values)  # (n, c) sparse
-        removed = self.estimator.prior_.suffstats(self.data.rows, r)
-        remaining = self.estimator.remaining(removed, len(self.data.label)).estimate
+        r = one_hot(self.data.label, len(self.fitted.classes), self.data.weights.values)  # (n, c) sparse
+        removed = self.fitted.prior.suffstats(self.data.rows, r)
+        remaining = self.fitted.remaining(removed, len(self.data.label)).estimate
         return not remaining.n.any()
 
     def _check_complete(self, members: Int[np.ndarray, " m"]) -> None:
@@ -389,7 +397,7 @@ class _Removal:
 
     def _check_density(self, model: Any, members: Int[np.ndarray, " m"]) -> None:
         """ValueError where an improper prior and the rows without `members` do not make a density of `model`."""
-        for name, block in self.estimator.prior_.blocks.items():
+        for name, block in self.fitted.prior.blocks.items():
             if not block.is_improper:
                 continue
             reason = improper(model.blocks[name])  # why the posterior is no density; None if it is one

@@ -27,11 +27,11 @@ import functools
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.validation import check_is_fitted
 
 from ..models.naive_bayes import Rows
 from ..numerics.arrays import Float, Shaped, Sparse, is_sparse
@@ -89,9 +89,9 @@ class LooResult:
     prior: str = "kept"
     exact: bool = True
     are_counts: bool = False
-    _groups: Any = field(default=None, repr=False, compare=False)
-    _posterior: Any = field(default=None, repr=False, compare=False)
-    _rows: Rows = field(default_factory=dict, repr=False, compare=False)
+    _groups: Any = field(default=None, repr=False, compare=False)  # (n,) group that a row leaves with; None: alone
+    _posterior: Any = field(default=None, repr=False, compare=False)  # of all rows, which predicts them for `p_loo`
+    _rows: Rows = field(default_factory=dict, repr=False, compare=False)  # what its method `log_joint` takes
 
     @functools.cached_property
     def log_joint(self) -> Float[np.ndarray, "n c"]:
@@ -270,14 +270,14 @@ class LooResult:
 
 
 def loo(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None
+    fitted: Any, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None
 ) -> LooResult:
-    """Exact leave-one-out of training rows of a fitted estimator.
+    """Exact leave-one-out of training rows of a fitted fitted.
 
     Parameters
     ----------
-    estimator : a fitted estimator. Its posterior is used as it is, always with estimate="predictive" and without the
-        option `norm` of ComplementNB
+    fitted : view (`ModelView`) of a fitted estimator. Its posterior is used as it is, always with
+        estimate="predictive" and without the option `norm` of ComplementNB
     X, y, sample_weight : all or some of the rows, labels and weights, as they were fitted. Weights of an integer type
         count rows: one unit of a row leaves. Weights of a float type are importance: the row leaves whole
     prior : "kept" (default) keeps the prior of the fit. "refit" removes row i from the scale of the prior too, if the
@@ -313,32 +313,31 @@ def loo(
     True
     """
     check_choice("prior", prior, ("kept", "refit"))
-    check_is_fitted(estimator)
-    rows, index = estimator.encode_labelled(X, y)  # cells by block, and the class of each row, (n,)
+    rows, index = fitted.encode_labelled(X, y)  # cells by block, and the class of each row, (n,)
     weights = row_weights(sample_weight, len(index))
     group = None if groups is None else group_places(groups, len(index))
 
     # rows that were never fitted cannot be left out: an error if these are such. `one_hot` is the table (n, c) with the
     # weight of each row in the column of its class
-    _check_fitted(estimator, rows, one_hot(index, len(estimator.classes_), weights.values))
+    _check_fitted(fitted, rows, one_hot(index, len(fitted.classes), weights.values))
 
     # a class, or a column, that loses its only row has logarithms and quotients of 0
     with np.errstate(invalid="ignore", divide="ignore"):
-        return leave_out(estimator, rows, index, weights, group, prior)
+        return leave_out(fitted, rows, index, weights, group, prior)
 
 
 def loo_in_analyses(model: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> LooResult:
     """`loo` of a fitted model; rows leave the scale of the prior too where that costs no fits. Provisional.
 
-    A model without `loo_prior`, such as a discriminative one, has no choice of `prior` to be given.
+    A model whose `loo` has no `prior`, such as a discriminative one, leaves no choice.
     """
-    prior = getattr(model, "loo_prior", "kept")  # "refit" where that costs no fits
-    options = {} if prior == "kept" else {"prior": prior}  # "kept" is the default
+    has_choice = "prior" in signature(model.loo).parameters
+    options = {"prior": model.model_.loo_prior} if has_choice else {}  # "refit" where that costs no fits
     return model.loo(X, y, sample_weight, groups=groups, **options)
 
 
 def leave_out(
-    estimator: Any,
+    fitted: Any,
     rows: Rows,
     index: np.ndarray,
     weights: RowWeights,
@@ -350,22 +349,22 @@ def leave_out(
 
     Parameters
     ----------
-    estimator : a fitted estimator
+    fitted : view (`ModelView`) of a fitted estimator
     rows, index, weights : rows by block, (n, columns) each; class (n,) and weight of each
     group : (n,) group of each row, 0 … g−1; None where each row leaves alone
     prior : "kept" or "refit", as in `loo`
     scores : True may leave out terms of a row that are the same in all classes: enough for class probabilities
     """
     # a part is a set of columns with an estimator of its own, as in MixedNB; a block has the columns of one family
-    parts = estimator.part_blocks()  # name of each part of a row → names of its blocks
+    parts = fitted.blocks_of_parts  # name of each part of a row → names of its blocks
 
     # a fold is a set of rows with one model that predicts them without themselves. All predictions together are one
     # table (n, c) of log p(y = c | D₋ᵢ), then one of log p(x_i,part | y = c, D₋ᵢ) for each part
-    by_fold = folds(estimator, FittedRows(rows, index, weights, group), prior)
-    shape = (len(index), len(estimator.classes_))
+    by_fold = folds(fitted, FittedRows(rows, index, weights, group), prior)
+    shape = (len(index), len(fitted.classes))
     log_prior, *tables = _log_tables(by_fold, rows, shape, [*parts.values()], scores)
     return LooResult(
-        classes=estimator.classes_,
+        classes=fitted.classes,
         index=index,
         weight=weights.values,
         log_prior=log_prior,
@@ -373,7 +372,7 @@ def leave_out(
         prior=prior,
         are_counts=weights.are_counts,
         _groups=group,
-        _posterior=estimator.posterior_,
+        _posterior=fitted.posterior,
         _rows=rows,
     )
 
@@ -404,22 +403,22 @@ def _log_tables(
     return tables
 
 
-def _check_fitted(estimator: Any, rows: Rows, r: Sparse) -> None:
+def _check_fitted(fitted: Any, rows: Rows, r: Sparse) -> None:
     """ValueError where removing all of the rows would leave negative counts or squares: they were never fitted.
 
     Parameters
     ----------
-    estimator : a fitted estimator
+    fitted : view (`ModelView`) of a fitted estimator
     rows, r : rows by block, and their weights (n, c) in each class
     """
-    removed = estimator.prior_.suffstats(rows, r)  # statistics of these rows
-    remaining = estimator.remaining(removed, r.shape[0]).estimate  # of all other rows; raises on negative ones
+    removed = fitted.prior.suffstats(rows, r)  # statistics of these rows
+    remaining = fitted.remaining(removed, r.shape[0]).estimate  # of all other rows; raises on negative ones
 
     # foreign rows of large cells may pass that, because the bound of their rounding is large too. Only statistics with
     # squares have to be looked at again
     for name, removed_block in removed.blocks.items():
         if isinstance(removed_block, Moments | Scatter):
-            _check_squares(estimator.statistics_.blocks[name], remaining.blocks[name], removed_block)
+            _check_squares(fitted.statistics.blocks[name], remaining.blocks[name], removed_block)
 
 
 def _check_squares(fitted: Any, remaining: Any, removed: Any) -> None:

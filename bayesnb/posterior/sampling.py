@@ -71,12 +71,12 @@ def _row_data(estimator: Any, X: Any, y: Any) -> RowData:
 
     if X is None:
         return RowData(None, np.arange(0), None)
-    rows = estimator.encode(X)
+    rows = estimator.model_.encode(X)
     n_rows = next(iter(rows.values())).shape[0]
     names = X.index.to_numpy() if isinstance(X, pd.DataFrame) else np.arange(n_rows)
     if y is None:
         return RowData(rows, names, None)
-    label = estimator.class_index(y)
+    label = estimator.model_.class_index(y)
     if n_rows != len(label):
         raise ValueError(f"`X` has {n_rows} rows, but `y` has {len(label)} labels; give each row its label")
     return RowData(rows, names, label)

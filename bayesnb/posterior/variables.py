@@ -62,20 +62,20 @@ class Variables:
 
     Fields
     ------
-    estimator, model : the fitted estimator, and its prior or posterior
+    fitted, model : view (`ModelView`) of the fitted estimator, and its prior or posterior
     columns : columns that have variables of their own, by block; blocks without any are not listed
     """
 
-    estimator: Any
+    fitted: Any
     model: NaiveBayes
     columns: dict[str, list[_LevelColumn]]
 
     @property
     def coords(self) -> dict[str, np.ndarray]:
         """The coordinates (labels of the entries) of all axes but chain, draw and row, by the name of the axis."""
-        coords: dict[str, np.ndarray] = {"class": self.estimator.classes_}
+        coords: dict[str, np.ndarray] = {"class": self.fitted.classes}
         for block in self.model.blocks:
-            coords |= self.estimator.block_labels(block)
+            coords |= self.fitted.block_labels(block)
             coords |= {column.dim: column.levels for column in self.columns.get(block, [])}
         return coords
 
@@ -96,16 +96,16 @@ class Variables:
             for parameter, law in block.marginals().items():
                 site = self.model.site(name, parameter)  # its name in NumPyro, such as "numbers.mu" in MixedNB
                 # names of the axes of one draw, such as ["class", "feature"]; the mean shows how many there are
-                dims = self.estimator.block_dims(name, parameter, np.ndim(law.mean()))
+                dims = self.fitted.block_dims(name, parameter, np.ndim(law.mean()))
                 if name not in self.columns:  # the whole site is one variable
                     named[site] = Variable(sites[site], tuple(dims))
                     continue
 
-                # column i of the site, whose axes are (chain, draw, class, feature, level); the attributes say which
-                # column of which site it is, so that the site can be put together again
+                # one variable for each column, cut out of (chain, draw, class, feature, level). The attributes say
+                # which column of which site it is, so that the site can be put together again
                 for i, column in enumerate(self.columns[name]):
+                    of_column = sites[site][..., i, :]  # (chain, draw, class, level)
                     attrs = {SITE: site, COLUMN: i}
-                    of_column = sites[site][..., i, :]
                     named[f"{column.name}.{parameter}"] = Variable(of_column, (dims[0], column.dim), attrs=attrs)
         return named
 
@@ -118,10 +118,9 @@ class Variables:
         """
         named: dict[str, Variable] = {}
         for name, x in rows.items():
-            if self.model.blocks[name].cells_.kind in _WHOLE_KINDS and not np.isnan(x).any():
-                cells = x.astype(int)
-            else:
-                cells = x
+            are_whole_numbers = self.model.blocks[name].cells_.kind in _WHOLE_KINDS and not np.isnan(x).any()
+            cells = x.astype(int) if are_whole_numbers else x
+
             # columns that differ in their levels: a variable for each, with the words of its levels beside it
             if name in self.columns:
                 for i, column in enumerate(self.columns[name]):
@@ -130,13 +129,13 @@ class Variables:
 
             # one variable for the block, (…, n, d). `block_labels` has the names of its axes after the class: that of
             # the features, and perhaps that of levels, whose words go with the cells
-            feature, *others = self.estimator.block_labels(name)
+            feature, *others = self.fitted.block_labels(name)
             words = tuple(dim for dim in others if dim.endswith("level"))
             named[self.model.site(name, "x")] = Variable(cells, ("row", feature), also=words)
         return named
 
 
-def variables_of(estimator: Any, model: NaiveBayes) -> Variables:
+def variables_of(fitted: Any, model: NaiveBayes) -> Variables:
     """How ArviZ's variables of a fitted model are named: above all, which columns have variables of their own.
 
     Columns of levels that do not all have the same levels cannot share an array with labels. Each gets a name of its
@@ -147,34 +146,35 @@ def variables_of(estimator: Any, model: NaiveBayes) -> Variables:
 
     Parameters
     ----------
-    estimator, model : a fitted estimator, and its prior or posterior
+    fitted, model : view (`ModelView`) of a fitted estimator, and its prior or posterior
     """
     columns: dict[str, list[_LevelColumn]] = {}  # by block, only of blocks whose columns differ in their levels
     taken = {*model.blocks}  # names that are in use
-    positions = estimator.block_columns()  # by block, the positions of its columns in X
-    labels = estimator.feature_names()  # of the columns of X
-    # of each part its name, its estimator, the name in the model of each block of that estimator, and the position of
-    # the class that the part is for, None if it is for all classes
-    for part, part_estimator, block_names, only_class in estimator.part_estimators():
-        levels = _levels_by_block(part_estimator)
-        if not _differ([of_column for of_block in levels.values() for of_column in of_block]):
-            continue
-        prefix = "" if only_class is None else f"{part}.{part_estimator.classes_[0]}."
-        for inner, name in block_names.items():  # the same block in the estimator of the part, and in the model
+    positions = fitted.block_columns  # by block, the positions of its columns in X
+    labels = fitted.feature_names  # of the columns of X
+
+    for part in fitted.parts:  # a part is an estimator of its own, of some columns
+        levels = _levels_by_block(part.model)  # of each column of each block, None for a column of numbers
+        levels_of_columns = [of_column for of_block in levels.values() for of_column in of_block]
+        if not _differ(levels_of_columns):
+            continue  # the columns of the part share an array
+
+        prefix = "" if part.only_class is None else f"{part.name}.{part.model.classes[0]}."
+        for inner, name in part.block_names.items():  # the same block in the estimator of the part, and in the model
             columns[name] = []
-            for j, of_column in zip(positions[name].tolist(), levels[inner], strict=True):
-                text = prefix + _column_text(labels[j])
-                if text in taken:  # two columns of the same name: the position makes it another
-                    text += f"_{j}"
-                taken.add(text)
-                columns[name].append(_LevelColumn(text, as_coordinate(of_column)))
-    return Variables(estimator, model, columns)
+            for j, words in zip(positions[name].tolist(), levels[inner], strict=True):  # column j of X, and its levels
+                variable = prefix + _column_text(labels[j])
+                if variable in taken:  # two columns of the same name: the position makes it another
+                    variable += f"_{j}"
+                taken.add(variable)
+                columns[name].append(_LevelColumn(variable, as_coordinate(words)))
+    return Variables(fitted, model, columns)
 
 
-def _levels_by_block(estimator: Any) -> dict[str, list[Any]]:
+def _levels_by_block(fitted: Any) -> dict[str, list[Any]]:
     """The levels of each column by block; None of a column without levels."""
-    positions = estimator.block_columns()
-    return {name: [estimator.levels_of(j) for j in of_block.tolist()] for name, of_block in positions.items()}
+    positions = fitted.block_columns
+    return {name: [fitted.levels_of(j) for j in of_block.tolist()] for name, of_block in positions.items()}
 
 
 def _differ(levels: list[Any]) -> bool:

@@ -57,14 +57,14 @@ def table():
 
 def one_column(nb, X, j):
     """The estimator's rows of one column: block, that column of it, and its cells."""
-    for name, columns in nb.block_columns().items():
+    for name, columns in nb.model_.block_columns.items():
         for i in np.flatnonzero(columns == j):
-            return name, np.array([i]), nb.encode(X)[name][:, [i]]
+            return name, np.array([i]), nb.model_.encode(X)[name][:, [i]]
 
 
 def by_hand(nb, X, y, w):
     """log p(y) and for each feature: log evidence and log predictive, with a parameter a class and with one."""
-    r = one_hot(nb.class_index(y), 3, w)
+    r = one_hot(nb.model_.class_index(y), 3, w)
     features = []
     for j in range(X.shape[1]):
         name, at, x = one_column(nb, X, j)

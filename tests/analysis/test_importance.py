@@ -24,7 +24,7 @@ def fitted_without(make: Any, X: Any, out: np.ndarray, weight: np.ndarray | None
     nb = make().fit(X, LABELS)
     kept = np.setdiff1d(np.arange(N), out)
     r = np.eye(3)[np.unique(LABELS, return_inverse=True)[1]] * (1 if weight is None else weight[:, None])
-    rows = {name: x[kept] for name, x in nb.encode(X).items()}
+    rows = {name: x[kept] for name, x in nb.model_.encode(X).items()}
     return nb.prior_.update(nb.prior_.suffstats(rows, sparse.csr_array(r[kept])))
 
 
@@ -35,7 +35,7 @@ def by_refits(make: Any, X: Any, tables_of: Any, groups: np.ndarray | None = Non
     found = []
     for i in range(N):
         left = fitted_without(make, X, np.flatnonzero(groups == groups[i]))
-        row = {name: x[[i]] for name, x in nb.encode(X).items()}
+        row = {name: x[[i]] for name, x in nb.model_.encode(X).items()}
         log_prior = left.classes.log_predictive()
         alone, without = tables_of(left, row)  # (d, c) each
         whole = log_normalize(left.log_joint(row))[0, y[i]]
@@ -131,7 +131,7 @@ def test_rows_that_were_not_fitted_have_plain_predictives(name: str) -> None:
     nb, y = make().fit(X[:30], LABELS[:30]), np.unique(LABELS, return_inverse=True)[1]
     log_prior, terms = nb.class_log_prior_, []
     for i in range(30, N):
-        row = {block: x[[i]] for block, x in nb.encode(X).items()}
+        row = {block: x[[i]] for block, x in nb.model_.encode(X).items()}
         alone, without = (log_normalize(log_prior + t)[:, y[i]] for t in tables_of(nb.posterior_, row))
         terms.append([alone - log_prior[y[i]], nb.predict_log_proba(X[[i]])[0, y[i]] - without])
     table = by_feature(bayesnb.importance(nb, X[30:], LABELS[30:], held_out=True))

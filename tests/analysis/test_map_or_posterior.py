@@ -23,7 +23,7 @@ X_NEW, Y_NEW = X[3::10], Y[3::10]
 def test_the_jitted_map_is_the_mode_of_the_closed_form(nb: Any) -> None:
     cells = np.round(X)
     fitted = clone(nb).fit(cells[FEW], Y[FEW])
-    rows = fitted.encode(cells)
+    rows = fitted.model_.encode(cells)
     log_p = jitted_map(fitted, cells[FEW], Y[FEW], rows)
     expected = log_normalize(fitted.posterior_.log_joint(rows, fitted.posterior_.mode()))
     np.testing.assert_allclose(np.exp(log_p), np.exp(expected), rtol=1e-9, atol=1e-13)
@@ -35,7 +35,7 @@ def test_the_frame_and_the_summary_by_hand() -> None:
     frame = result.frame
     assert frame["row"].tolist() == np.repeat(np.arange(15), 3).tolist()
     assert frame["class_"].tolist() == [0, 1, 2] * 15
-    rows = nb.encode(X_NEW)
+    rows = nb.model_.encode(X_NEW)
     by_map = np.exp(log_normalize(nb.posterior_.log_joint(rows, nb.posterior_.mode())))
     at_draws = nb.sample_proba(X_NEW, 300, 5)
     shown = {name: frame[name].to_numpy().reshape(15, 3) for name in ("map", "predictive", "mean", "low", "high")}

@@ -84,7 +84,7 @@ def refits(nb: Any, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> Refits:
     for i in range(len(y)):
         others = np.arange(len(y)) != i
         fresh = clone(nb).partial_fit(X[others], y[others], np.unique(y), weight[others])
-        log_joint.append(fresh.posterior_.log_joint(fresh.encode(X[[i]]))[0])
+        log_joint.append(fresh.posterior_.log_joint(fresh.model_.encode(X[[i]]))[0])
     table = np.array(log_joint)
     log_p = table - np.logaddexp.reduce(table, 1)[:, None]
     return Refits(table, -float(log_p[np.arange(len(y)), y].mean()))

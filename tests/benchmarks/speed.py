@@ -280,7 +280,7 @@ def kernel(scale: float) -> Iterator[Line]:
 
 def fresh_posterior(nb: Any) -> Any:
     """The same model, whose posteriors of bandwidths are still to be computed."""
-    return nb.with_statistics(nb.statistics_)
+    return nb.model_.with_statistics(nb.statistics_)
 
 
 def one_bandwidth(X: np.ndarray, y: np.ndarray, new: np.ndarray) -> np.ndarray:

@@ -237,7 +237,7 @@ def test_what_calibration_does_not_change_is_that_of_the_model(table):
     nb, X, _ = table
     assert nb.explain(X[:2], n_draws=50).equals(nb.estimator_.explain(X[:2], n_draws=50))
     assert nb.posterior_ is nb.estimator_.posterior_
-    assert nb.feature_names() == [*X.columns]
+    assert nb.model_.feature_names == [*X.columns]
     for name in ("predict_joint_log_proba", "partial_fit", "nothing"):
         assert not hasattr(nb, name)
     assert not hasattr(CalibratedClassifierLOO(GaussianNB()), "posterior_")

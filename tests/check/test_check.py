@@ -177,7 +177,7 @@ def test_modes_on_the_boundary_pass_row_2(rng):
     x, y = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 0.0], [1.0, 1.0]]), np.array([0, 0, 1, 1])
     nb = BernoulliNB().fit(x, y)
     assert nb.posterior_.on_boundary()
-    assert mode_row(Problem(nb.prior_, nb.encode(x), y), rng).passed
+    assert mode_row(Problem(nb.prior_, nb.model_.encode(x), y), rng).passed
 
 
 @pytest.mark.slow
@@ -219,7 +219,7 @@ def test_draws_of_small_concentrations_follow_their_marginals(alpha):
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 3, (10, 3)), np.arange(10) % 2
     nb = CategoricalNB(alpha=alpha, class_alpha=alpha).fit(x, y)
-    for row in drawn_rows(Problem(nb.prior_, nb.encode(x), y), rng, 1e-4):
+    for row in drawn_rows(Problem(nb.prior_, nb.model_.encode(x), y), rng, 1e-4):
         assert row.passed, row
 
 
@@ -227,7 +227,7 @@ def test_a_mode_at_a_share_of_0_passes_row_9():
     """A class of one row at α = .001: the mode holds two shares at 1e-305, where draws are 0 in doubles."""
     x, y = np.array([[0, 1], [2, 2]]), np.array([0, 1])
     nb = CategoricalNB(alpha=1e-3, min_categories=3).fit(x, y)
-    this = Problem(nb.prior_, nb.encode(x), y)
+    this = Problem(nb.prior_, nb.model_.encode(x), y)
     for seed in range(5):
         gaps = [gap for case in cases(this, np.random.default_rng(seed)) for gap in estimates(case)]
         assert max(gap.size for gap in gaps) < EXACT, gaps
@@ -320,7 +320,7 @@ def test_parameters_that_are_known_exactly_are_left_out_of_the_statistics(rng):
     """A text column of one level: its share is 1, and has no distribution to compare."""
     x, y = np.column_stack([rng.integers(0, 2, 30), np.zeros(30)]).astype(float), np.arange(30) % 2
     nb = MixedNB([("a", CategoricalNB(), [0]), ("b", CategoricalNB(), [1])]).fit(x, y)
-    this = Problem(nb.prior_, nb.encode(x), y)
+    this = Problem(nb.prior_, nb.model_.encode(x), y)
     row = against_numpyro.nuts_row(this, exact_chains(this, rng), RATE)
     assert row.passed, row
     assert all(row.passed for row in closed_rows(this, this, rng))

@@ -12,7 +12,7 @@ from bayesnb.estimators import ComplementNB
 
 def found(nb, X, y):
     nb.fit(X, y)
-    return dependence(nb, nb.encode(X), nb.class_index(np.asarray(y)), np.random.default_rng(0))
+    return dependence(nb, nb.model_.encode(X), nb.model_.class_index(np.asarray(y)), np.random.default_rng(0))
 
 
 @pytest.fixture

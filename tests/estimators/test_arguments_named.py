@@ -57,7 +57,7 @@ def test_a_negative_seed(call):
 @pytest.mark.parametrize("value", [None, "x", 0, 1.5, True])
 def test_numbers_of_draws(value):
     with pytest.raises(ValueError, match="`n_draws` is"):
-        NB.contributions(X[:2], n_draws=value)
+        NB.model_.contributions(X[:2], n_draws=value)
 
 
 @pytest.mark.parametrize("value", [0, True])

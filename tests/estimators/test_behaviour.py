@@ -82,7 +82,7 @@ def test_a_constant_column_says_nothing(table):
     np.testing.assert_allclose(got.predict_log_proba(wide), plain.predict_log_proba(X), atol=50 * 1e-5)
 
 
-LINEAR = [nb for nb in ALL if nb.cells.kind in ("yes/no", "counts", "amounts")] + [GaussianNB(variance="pooled")]
+LINEAR = [nb for nb in ALL if nb._cells.kind in ("yes/no", "counts", "amounts")] + [GaussianNB(variance="pooled")]
 LINEAR += [GaussianDA(covariance="shared"), GaussianDA(covariance="identity")]
 
 

@@ -76,9 +76,9 @@ def test_every_estimator_follows_the_rule():
         assert nb.predict([[1]]).tolist() == [1]
     # counts 3 and 2, class_alpha 1 and 3: the larger class is the first by "mle", the second else
     nb = BernoulliNB(class_alpha=[1, 3], estimate="mle").fit([[0], [1]] * 2 + [[0]], [0, 0, 1, 1, 0])
-    assert nb.tie_prior().argmax() == 0
-    assert nb.set_params(estimate="predictive").tie_prior().argmax() == 1
+    assert nb.model_.tie_prior.argmax() == 0
+    assert nb.set_params(estimate="predictive").model_.tie_prior.argmax() == 1
     average = bayesnb.FeatureAverage(BernoulliNB()).fit([[0], [1], [0]], [0, 1, 1])
-    np.testing.assert_allclose(np.exp(average.estimator_.tie_prior()), [0.4, 0.6])
+    np.testing.assert_allclose(np.exp(average.estimator_.model_.tie_prior), [0.4, 0.6])
     X, y = np.array([["a", "a"]] * 2 + [["a", "a"]] * 2 + [["b", "b"]] * 2, dtype=object), [0, 0, 1, 1, 1, 1]
-    assert bayesnb.OneDependenceNB().fit(X, y).tie_prior().argmax() == 1
+    assert bayesnb.OneDependenceNB().fit(X, y).model_.tie_prior.argmax() == 1

@@ -17,9 +17,9 @@ from ..estimators_table import ALL, mostly_slow
 REFUSED = "fewer than nine digits"
 MIXED = MixedNB([("one", GaussianNB(), [0]), ("other", KernelNB(bandwidth=1.0), [1])])
 GAUSSIAN = [nb for nb in ALL if "Gaussian" in repr(nb)] + [MIXED]
-AMOUNTS = [nb for nb in ALL if nb.cells.kind in ("amounts", "counts")]
+AMOUNTS = [nb for nb in ALL if nb._cells.kind in ("amounts", "counts")]
 LEVELS = [BernoulliNB(), CategoricalNB(min_categories=4), OneDependenceNB(min_categories=4)]
-WHOLE = [nb for nb in AMOUNTS if nb.cells.kind == "counts" and nb.cells.measure == "probabilities"]
+WHOLE = [nb for nb in AMOUNTS if nb._cells.kind == "counts" and nb._cells.measure == "probabilities"]
 
 
 def column(rng, n, amounts):

@@ -144,7 +144,7 @@ def test_cells_that_are_no_numbers_are_refused(worth, table, monkeypatch):
             odd = np.where(np.arange(table.X.size).reshape(table.X.shape) == 9, bad, table.X)
             forms = [] if bad is np.nan and nb in TAKES_MISSING else [odd]
             fitted = clone(nb).fit(table.X, table.y)
-            for X in [*forms, sparse.csr_array(odd)] if nb.cells.sparse else forms:
+            for X in [*forms, sparse.csr_array(odd)] if nb._cells.sparse else forms:
                 asks = [fitted.predict, fitted.predict_joint_log_proba, fitted.predict_interval]
                 for ask in [
                     *(partial(ask, X) for ask in asks),

@@ -8,6 +8,7 @@ from scipy.special import logsumexp
 
 from bayesnb import CalibratedClassifierLOO, GaussianNB, MixedNB, compare
 from bayesnb.estimators import KernelNB
+from bayesnb.estimators._view import ModelView
 
 from ..benchmarks.noise import noise, promise, share_in_sets
 
@@ -167,7 +168,7 @@ def test_a_prior_without_the_row_is_a_refit(cells: str, bandwidth: str, monkeypa
         others = np.arange(24) != i
         fresh = KernelNB(bandwidth=bandwidth).fit(X[others], y[others])
         want[i] = fresh.predict_part_log_likelihood(X[[i]])["x"][0]
-    monkeypatch.setattr(KernelNB, "with_statistics", None)  # which refits use
+    monkeypatch.setattr(ModelView, "with_statistics", None)  # which refits use
     got = nb.loo(X, y, prior="refit").by_block["x"]
     for i, row in want.items():
         np.testing.assert_allclose(got[i], row, rtol=0, atol=1e-8)
@@ -179,13 +180,13 @@ def test_parts_of_kernels_leave_their_priors_too() -> None:
     X[:, 1] = np.arange(24) % 5
     kernels = {0: KernelNB(), 1: KernelNB(bandwidth="nrd0")}
     nb = MixedNB([("all", KernelNB(), [0]), ("each", kernels, [1])]).fit(X, y)
-    assert nb.loo_prior == "refit"
+    assert nb.model_.loo_prior == "refit"
     got = nb.loo(X, y, prior="refit").log_joint
     others = np.arange(24) != 5
     want = MixedNB([("all", KernelNB(), [0]), ("each", kernels, [1])]).fit(X[others], y[others])
     np.testing.assert_allclose(got[5], want.predict_joint_log_proba(X[[5]])[0], rtol=0, atol=1e-8)
     beside = MixedNB([("all", KernelNB(), [0]), ("normal", GaussianNB(), [1])]).fit(X, y)
-    assert beside.loo_prior == "kept"
+    assert beside.model_.loo_prior == "kept"
 
 
 def test_analyses_leave_the_prior_too() -> None:

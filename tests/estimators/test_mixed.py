@@ -197,7 +197,7 @@ def test_a_third_value_in_a_column_of_zeros_and_ones_counts_as_missing(two_value
     before = new.copy()
     for given in (lambda X: pl.DataFrame(X.to_dict("list"), strict=False), lambda X: X.drop(columns="sex").to_numpy()):
         nb = MixedNB().fit(given(X), y)
-        for predict in (nb.predict_proba, nb.predict_interval, lambda X, nb=nb: nb.encode(X)["yes_no"]):
+        for predict in (nb.predict_proba, nb.predict_interval, lambda X, nb=nb: nb.model_.encode(X)["yes_no"]):
             with pytest.warns(UserWarning, match=r"\(column .*: 2 cells, column .*: 1 cells\); they count as missing"):
                 found = predict(given(new))
             np.testing.assert_array_equal(found, predict(given(left_out)))

@@ -107,7 +107,7 @@ def test_drawn_parameters_average_to_the_prediction():
     X, y = levels()
     nb = OneDependenceNB().fit(X, y)
     rows, s = X[:12], 200
-    posterior, encoded = nb.posterior_, nb.encode(rows)
+    posterior, encoded = nb.posterior_, nb.model_.encode(rows)
     theta = posterior.sample(np.random.default_rng(7), (s,))
     joint = np.exp(posterior.log_joint(encoded, theta))
     parts = posterior.log_parts(encoded, theta=theta)[0] + theta["class"]["log_pi"][:, None]
@@ -184,9 +184,10 @@ def test_what_needs_a_product_of_blocks_is_refused():
         bayesnb.MixedNB([("all", OneDependenceNB(), [0, 1])]).fit(X, y)
     with pytest.raises(ValueError, match=r"not linear in the features.*importance\(estimator, X, y\)"):
         bayesnb.rank_features(OneDependenceNB().fit(X, y))
-    for call in (OneDependenceNB.linear_form, OneDependenceNB.prior_summary):
+    nb = OneDependenceNB().fit(X, y)
+    for call in (nb.model_.linear_form, nb.prior_summary):
         with pytest.raises(ValueError, match="OneDependenceNB averages models"):
-            call(OneDependenceNB().fit(X, y))
+            call()
     assert not hasattr(OneDependenceNB().fit(X, y), "coef_")
 
 

@@ -99,7 +99,7 @@ def test_evidence_at_the_ends_of_the_promise(value):
         fitted = nb.fit(COUNTS, LABELS)
         model, total = fitted.prior_, 0.0
         for i, y in enumerate(LABELS):
-            rows = fitted.encode(COUNTS[i : i + 1])
+            rows = fitted.model_.encode(COUNTS[i : i + 1])
             if not isinstance(nb, ComplementNB):
                 total += model.log_joint(rows)[0, y]
             else:

@@ -89,10 +89,10 @@ def test_a_prediction_leaves_no_trace_in_a_pickle(rng: np.random.Generator) -> N
         nb = getattr(bayesnb, name)().fit(x, y)
         pickled, hashed = pickle.dumps(nb.posterior_), joblib.hash(nb.posterior_)
         predicted = nb.predict_log_proba(x)
-        nb.posterior_.log_loo(nb.encode(x), np.eye(2)[y])
-        next(iter(nb.posterior_.blocks.values())).log_cumulants(next(iter(nb.encode(x).values())))
+        nb.posterior_.log_loo(nb.model_.encode(x), np.eye(2)[y])
+        next(iter(nb.posterior_.blocks.values())).log_cumulants(next(iter(nb.model_.encode(x).values())))
         assert pickle.dumps(nb.posterior_) == pickled, name
         assert joblib.hash(nb.posterior_) == hashed, name
         again = pickle.loads(pickled)
-        assert np.array_equal(again.log_joint(nb.encode(x)), nb.posterior_.log_joint(nb.encode(x))), name
+        assert np.array_equal(again.log_joint(nb.model_.encode(x)), nb.posterior_.log_joint(nb.model_.encode(x))), name
         assert np.array_equal(nb.predict_log_proba(x), predicted), name

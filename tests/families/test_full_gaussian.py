@@ -101,5 +101,5 @@ def test_the_check_of_formulas_stays_among_covariance_matrices() -> None:
     x = rng.normal(size=(60, 4))
     x[:, 1:] = x[:, :1] + 0.1 * x[:, 1:]
     nb = GaussianDA().fit(x, np.arange(60) % 2)
-    case = Problem(nb.prior_, nb.encode(x), np.arange(60) % 2)
+    case = Problem(nb.prior_, nb.model_.encode(x), np.arange(60) % 2)
     assert all(row.passed for row in closed_rows(case, case, rng))

@@ -71,7 +71,7 @@ def test_groups_dims_and_coords(data: Any, nb: GaussianNB, two: Any) -> None:
     assert data["observed_data"]["class"].values[observed.values].tolist() == labels.tolist()
     # pointwise log p(x_i, y_i | θ) of the first draw
     theta = {name: data["posterior"][name].values[0, 0] for name in ("pi", "mu", "variance")}
-    c = nb.class_index(labels)
+    c = nb.model_.class_index(labels)
     expected = np.log(theta["pi"][c]) + stats.norm.logpdf(X, theta["mu"][c], np.sqrt(theta["variance"][c])).sum(1)
     log_likelihood = data["log_likelihood"]
     assert set(log_likelihood.data_vars) == {"joint", "y_given_x"}
@@ -182,7 +182,7 @@ def test_loo_pit_of_x_is_the_distribution_function_without_the_row(few: Any) -> 
     for i in range(0, 30, 3):
         others = np.arange(30) != i
         block = GaussianNB(prior=prior).fit(X[others], y[others]).posterior_.blocks["x"]
-        c = nb.class_index(y)[i]
+        c = nb.model_.class_index(y)[i]
         scale = np.sqrt(block.b[c] / block.a[c] * (1 + 1 / block.kappa[c]))
         expected = stats.t.cdf(X.iloc[i], 2 * block.a[c], block.m[c], scale)
         assert (abs(pit[i] - expected) < 5 * np.sqrt(expected * (1 - expected) / 2000) + 0.005).all(), i

@@ -34,7 +34,7 @@ def test_exact_draws_by_site_give_their_own_probabilities(estimator: Any) -> Non
     cells = rng.poisson(2.0 + 2 * y[:, None], (40, 3)).astype(float)
     nb = clone(estimator).fit(cells, y)
     theta = nb.posterior_.sample(rng, (7,))
-    log_joint = nb.posterior_.log_joint(nb.encode(cells), theta)
+    log_joint = nb.posterior_.log_joint(nb.model_.encode(cells), theta)
     expected = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=-1)[..., None])
     at_draws = nb.sample_proba(cells, draws=nb.posterior_.to_sites(theta))
     np.testing.assert_allclose(at_draws, expected, rtol=1e-9, atol=1e-12)
@@ -58,7 +58,7 @@ def test_chains_samplers_and_arviz_data_are_read(nb: Any) -> None:
 def test_the_joint_average_is_the_closed_form(nb: Any) -> None:
     """Within five Monte Carlo errors by its effective number of draws; the posterior mean is another number."""
     draws = sites_of(nb, (40_000,))
-    rows = nb.encode(X)
+    rows = nb.model_.encode(X)
     average = joint_average(nb.posterior_, rows, draws)
     at_draws = nb.sample_proba(X, draws=draws)
     error = at_draws.std(0) / np.sqrt(average.effective_draws)[:, None]

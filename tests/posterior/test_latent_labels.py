@@ -55,7 +55,7 @@ def by_hand(model: Any, sites: Any, c: int, *args: Any) -> float:
 def named(name: str, mixed: Any) -> tuple[Any, NaiveBayes, Any, Any]:
     """A NumPyro model, its prior, encoded rows, and the rows that it takes."""
     if name == "mixed":
-        return mixed[0].numpyro_model, mixed[0].prior_, mixed[0].encode(mixed[1]), mixed[1]
+        return mixed[0].numpyro_model, mixed[0].prior_, mixed[0].model_.encode(mixed[1]), mixed[1]
     this = CASES[name]
     return this.prior.model, this.prior, {"x": this.x}, {"x": this.x}
 
@@ -95,7 +95,7 @@ class TestFunsor:
         from numpyro.optim import Adam
 
         nb, X, _ = mixed
-        model, prior, posterior, rows = nb.numpyro_model, nb.prior_, nb.posterior_, nb.encode(X)
+        model, prior, posterior, rows = nb.numpyro_model, nb.prior_, nb.posterior_, nb.model_.encode(X)
         with jax.enable_x64(True):
             mcmc = MCMC(NUTS(model), num_warmup=5, num_samples=5, progress_bar=False)
             mcmc.run(jax.random.key(0), X)

@@ -163,10 +163,10 @@ def log_joint_without(nb, fitted, X, y, weight, others, row, prior):
     """log p(x_i, y = c | the others), by summing these."""
     if prior == "refit":
         alone = clone(nb).partial_fit(X[others], y[others], fitted.classes_, weight[others])
-        return alone.posterior_.log_joint(alone.encode(X[[row]]))[0]
-    rows, r = fitted.encode(X), one_hot(y, len(fitted.classes_), weight)
+        return alone.posterior_.log_joint(alone.model_.encode(X[[row]]))[0]
+    rows, r = fitted.model_.encode(X), one_hot(y, len(fitted.classes_), weight)
     stats = fitted.prior_.suffstats({name: x[others] for name, x in rows.items()}, r[others])
-    return fitted.prior_.update(stats).log_joint(fitted.encode(X[[row]]))[0]
+    return fitted.prior_.update(stats).log_joint(fitted.model_.encode(X[[row]]))[0]
 
 
 @pytest.mark.parametrize("prior", ["kept", "refit"])

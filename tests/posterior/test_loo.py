@@ -43,7 +43,7 @@ def table():
 
 def without(nb, X, y, w, out):
     """Rows that are left out, the posterior of all others under the prior of the fit, and their statistics."""
-    rows, r = nb.encode(X), one_hot(nb.class_index(y), len(nb.classes_), w)
+    rows, r = nb.model_.encode(X), one_hot(nb.model_.class_index(y), len(nb.classes_), w)
     others = np.setdiff1d(np.arange(len(y)), out)
     stats = nb.prior_.suffstats({name: x[others] for name, x in rows.items()}, r[others])
     return {name: x[out] for name, x in rows.items()}, nb.prior_.update(stats), stats
@@ -79,7 +79,7 @@ def test_sums_over_the_rows(table):
     for said in (GaussianNB.loo.__doc__, (ROOT / "docs" / "guide" / "from_numpyro.md").read_text("utf-8")):
         assert "elpd_joint" in said and "−20.3" in said and "−388" in said
     fitted = GaussianNB().fit(X, y, w)
-    result, own = fitted.loo(X, y, w), fitted.class_index(y)
+    result, own = fitted.loo(X, y, w), fitted.model_.class_index(y)
     want, at = refits(fitted, X, y, w), (np.arange(len(y)), own)
     p = np.exp(want - want.max(1, keepdims=True))
     p /= p.sum(1, keepdims=True)
@@ -162,7 +162,7 @@ def test_a_refit_without_the_row_or_its_group(nb, change, table):
         for i in range(len(y)):
             others = groups != groups[i]
             fresh = clone(nb).partial_fit(X[others], y[others], np.unique(y), w[others])
-            want.append(fresh.posterior_.log_joint(fresh.encode(X[[i]]))[0])
+            want.append(fresh.posterior_.log_joint(fresh.model_.encode(X[[i]]))[0])
         np.testing.assert_allclose(result.log_joint, want, rtol=1e-9, atol=1e-9)
 
 
