@@ -5,6 +5,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
+
+from ..numerics.arrays import Float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -217,3 +220,40 @@ def class_at(estimator: Any, label: Any) -> int:
     if len(matches) != 1:
         raise ValueError(f"`label` is {label!r}; the classes are {estimator.classes_.tolist()}")
     return int(matches[0])
+
+
+def numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
+    """The finite cells of column j of an array or data frame; ValueError if it holds no numbers.
+
+    The m of the n cells that are numbers are kept: text, missing cells and infinities are left out.
+    """
+    values = X.iloc[:, j] if hasattr(X, "iloc") else np.asarray(X)[:, j]
+    # "coerce" makes NaN of what is no number, where the default would raise
+    cells = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float)  # (n,), NaN where a cell is no number
+    numbers = cells[np.isfinite(cells)]
+    if not len(numbers):
+        raise ValueError(f"`feature` {feature_name(estimator, j)} holds no numbers in `X`; choose a column of numbers")
+    return numbers
+
+
+def rows_with_one_column(estimator: Any, X: Any, j: int, grid: Float[np.ndarray, " n"]) -> Any:
+    """Rows that hold the grid in column j and are missing elsewhere: a data frame if X is one, else an array.
+
+    Parameters
+    ----------
+    X : rows of the user, of which only the type and the columns are taken
+    grid : (n,) numbers
+    """
+    n = len(grid)
+    if not hasattr(X, "iloc"):  # an array
+        table = np.full((n, estimator.n_features_in_), np.nan)
+        table[:, j] = grid
+        return table
+
+    # n copies of the first row of X have the names and the order of its columns; then their cells are replaced
+    rows = X.iloc[np.zeros(n, int)].reset_index(drop=True)
+    for name in X.columns:
+        # a new column of floats, whatever type the column had
+        rows[name] = np.nan
+    rows[X.columns[j]] = grid
+    return rows

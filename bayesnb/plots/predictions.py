@@ -10,10 +10,8 @@ from ..analysis.importance import fitted_copy
 from ..analysis.score_split import monotone, score_split
 from ..estimators._input import places_of
 from ..estimators._suited import check_own
-from ..numerics.arrays import Float, Scalar
+from ..numerics.arrays import Float
 from ..numerics.supports import check_least
-from ..posterior.explanation import OTHERS, PRIOR
-from ..posterior.held_out import column_of
 from ..posterior.intervals import posterior_means
 from ._common import (
     Drawn,
@@ -29,7 +27,6 @@ from ._common import (
     name_axes,
     new_axes,
     plain_text,
-    shorten_middle,
     zero_line,
 )
 
@@ -257,115 +254,6 @@ def _legend_of_regions(ax: Drawn, has_draws: bool) -> None:
         ax.plot([], [], color=ink(ax), linewidth=width, label=name)
     # of many classes some may be left out of the legend, but not these lines
     legend(ax, last=len(widths))
-
-
-def nomogram(
-    estimator: Any,
-    x: Any,
-    *,
-    label: Any = None,
-    against: Any = None,
-    level: Scalar = 0.9,
-    n_draws: int = 1000,
-    feature_names: Any = None,
-    ax: Drawn | None = None,
-) -> Drawn:
-    """What each feature of one row adds to the log odds of a class, with its posterior interval.
-
-        log p(x, y = a)/p(x, y = b) = log p(a)/p(b) + Σ_j contribution of feature j
-
-    The points are posterior means, and the intervals are quantiles of the same draws of θ. The sum of the points is the
-    last line. A vertical mark there is the log odds of `predict_proba` under the current `estimate`. The default,
-    "predictive", takes the logarithm of an average over θ, so it also learns from the row, and may lie outside. The 12
-    largest contributions are shown, and the others share one line. The method `explain` returns the contributions to
-    `predict_proba` as a table, and defines the contribution if features depend on each other.
-
-    Parameters
-    ----------
-    estimator : a fitted estimator; of a calibrated one the model inside, whose log odds the map takes
-    x : (1, d) a single row, as in `predict`
-    label, against : classes a and b, by default the most probable ones
-    level : posterior mass inside, between 0 and 1
-    n_draws : number of draws of θ, which give the means and the intervals
-    feature_names : (d,) names of the features, by default the columns of the data frame
-    ax : Axes to draw on, by default those of a new figure; they are returned
-
-    Raises
-    ------
-    ValueError
-        if `x` is not a single row, or if a label is not a class or both are the same
-
-    References
-    ----------
-    Možina, Demšar, Kattan & Zupan (2004), Nomograms for visualization of naive Bayesian classifier, PKDD.
-
-    Examples
-    --------
-    >>> import bayesnb
-    >>> votes = bayesnb.datasets.load("votes")
-    >>> nb = bayesnb.CategoricalNB().fit(votes.X, votes.y)
-    >>> ax = bayesnb.plots.nomogram(nb, votes.X[:1])
-    """
-    model = estimator
-    if not hasattr(estimator, "predict_joint_log_proba"):  # a calibrated estimator, which holds the model
-        model = getattr(estimator, "estimator_", estimator)
-    check_own(model, "a nomogram")  # TypeError, with advice, unless the estimator can do that
-    with_names = fitted_copy(model, feature_names)  # another thread may fit the original meanwhile
-
-    # Contributions to the log odds of each class against class b. There is an entry for the class prior, one for each
-    # of the 12 features that contribute most to class a, and one for all others. Each has a posterior mean, and the
-    # ends of an interval, in tables (entries, c).
-    a, b = _two_classes(model, x, label, against)  # class numbers
-    parts, _ = model.contributions(x, against=model.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
-    not_features = {PRIOR: "class prior", OTHERS: "other features"}
-    names = [not_features.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
-
-    # A line for each entry, and below them one for the sum. Column a of a table is the log odds of class a against b.
-    ax = ax or new_axes()
-    lines = np.arange(len(names))
-    intervals(ax, lines, parts.low[:, a], parts.mean[:, a], parts.high[:, a], color=ink(ax), marker="o")
-    last = np.array([len(names)])  # the height of the sum
-    total = parts.total_low[:, a], parts.total_mean[:, a], parts.total_high[:, a]  # (1,) each
-    intervals(ax, last, *total, color=colour(4), marker="D")
-    ax.plot(parts.total[0, a], len(names), linestyle="", marker="|", markersize=12, color=colour(4))  # `predict_proba`
-    zero_line(ax)
-    ax.axhline(len(names) - 0.5, color=ink(ax), linewidth=0.8)
-
-    list_down(ax, [*names, "log odds"], 36)  # names down the vertical axis
-    name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in model.classes_[[a, b]])
-    name_axes(
-        ax,
-        f"log odds of {name_a} against {name_b}, nats, {level:.0%} interval\n"
-        "(bar in the last line: predict_proba, which also learns from the row)",
-    )
-    return ax
-
-
-def _two_classes(estimator: Any, x: Any, label: Any, against: Any) -> tuple[int, int]:
-    """Numbers (a, b) of the two classes whose log odds are shown for a single row x.
-
-    - a is the class `label`, and b the class `against`, where these are given.
-    - Where one is None, the most probable class that is not taken yet is used, for a first.
-
-    ValueError where `x` has more rows, or there are no two classes.
-    """
-    log_joint = estimator.predict_joint_log_proba(x)  # (1, c)
-    if log_joint.shape[0] != 1:
-        raise ValueError(f"`x` has {log_joint.shape[0]} rows; give a single row, such as X[[0]] or X.iloc[[0]]")
-    a = None if label is None else class_at(estimator, label)
-    b = None if against is None else class_at(estimator, against)
-
-    # The classes that are not taken yet, the most probable one first. For example, with the log joint probabilities
-    # (−3, −1, −2) they are 1, 2, 0; without `label` and `against`, a is 1 and b is 2.
-    by_probability = np.argsort(-log_joint[0], kind="stable").tolist()
-    remaining = [k for k in by_probability if k not in (a, b)]
-    if a is None and remaining:
-        a = remaining.pop(0)
-    if b is None and remaining:
-        b = remaining.pop(0)
-    if a is None or b is None or a == b:
-        raise ValueError(f"`label` and `against` are {label!r} and {against!r}; log odds need two classes")
-    return a, b
 
 
 def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn | None = None) -> Drawn:
@@ -691,11 +579,3 @@ def _class_style(estimator: Any, k: int, ax: Drawn) -> dict[str, Any]:
     if k < 0:
         return {"color": ink(ax), "marker": "o"}
     return marker(k) | {"label": plain_text(estimator.classes_[k])}
-
-
-def _cell(estimator: Any, x: Any, j: int) -> str:
-    """Feature j of a single row x and its value, as "name = value"."""
-    row = x if hasattr(x, "shape") else np.asarray(x)
-    value = column_of(row, j)[0]
-    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else shorten_middle(value, 12)
-    return f"{shorten_middle(feature_name(estimator, j), 20)} = {shown}"
