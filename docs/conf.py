@@ -58,6 +58,7 @@ navigation = {
             "guide/not_sure",
             "guide/sharper",
             "guide/extreme_probabilities",
+            "guide/cut_off",
             "explain",
             "guide/messy_tables",
             "guide/missing_cells",

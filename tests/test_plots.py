@@ -354,8 +354,9 @@ def test_an_effect_is_what_explain_says_of_the_column_alone(nb: Any, ax: Any) ->
     assert value[0] == X["two"].min() and value[-1] == X["two"].max()
     alone = pd.DataFrame(np.nan, range(len(value)), X.columns).assign(two=value)
     table = nb.explain(alone)
-    told = table[(table.class_ == True) & (table.feature == "two")]  # noqa: E712
-    np.testing.assert_allclose(effect, told.sort_values("row").contribution, rtol=1e-6, atol=1e-9)
+    told = table[(table.class_ == True) & (table.feature == "two")].sort_values("row").contribution  # noqa: E712
+    is_own = isinstance(nb, bayesnb.MixedNB)  # of naive Bayes the curve is the mean, of the other what `explain` says
+    np.testing.assert_allclose(effect, told, rtol=0.2 if is_own else 1e-6, atol=0.2 if is_own else 1e-9)
     band = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert band.min() < effect.min() and band.max() > effect.max()
 
@@ -494,7 +495,12 @@ def test_the_reliability_curve_is_the_isotonic_regression_which_splits_the_score
         ax = plots.reliability(event, given, ax=canvas().subplots())
         share, one = lines(ax)["share of events"], np.ptp(given) == 0
         np.testing.assert_allclose(share.get_data(), [np.sort(given), np.sort(best)], atol=1e-12)
-        assert f"Brier {split.score:.3f}\nMCB {split.miscalibration:.3f}" in ax.texts[0].get_text()
+        assert (
+            ax.get_legend()
+            .get_title()
+            .get_text()
+            .startswith(f"Brier {split.score:.3f} = MCB {split.miscalibration:.3f}")
+        )
         assert (share.get_marker() == "o", ax.collections[0].get_linewidth()[0] > 0) == (one, one)  # a point, a line
 
 
@@ -518,6 +524,23 @@ def test_comparison_shows_the_table() -> None:
     want = [table["elpd_diff"] + sign * table["se_diff"] for sign in (-1, 0, 1)]
     np.testing.assert_allclose(drawn(left)[0], want, atol=1e-12)
     np.testing.assert_array_equal(right.get_lines()[-1].get_xdata(), table["log_bayes_factor"])
+
+
+def test_evidence_of_a_single_model_has_no_panel() -> None:
+    table = comparison()
+    table.loc["rows", "log_bayes_factor"] = np.nan
+    axes = plots.comparison(table)
+    assert len(axes) == 1 and axes[0].get_xlabel().startswith("elpd")
+    plt.close("all")
+
+
+def test_thousands_of_rows_are_shown_at_even_ranks(ax: Any) -> None:
+    nb, X, y = models()["two"]
+    many = pd.concat([X] * 30, ignore_index=True) + np.linspace(0, 1, 30 * len(X))[:, None]
+    plots.class_probabilities(nb, many, np.tile(y, 30), label="bee", ax=ax)
+    ranks = np.sort(np.concatenate([lines(ax)[label].get_xdata() for label in nb.classes_]))
+    assert len(ranks) == 200 and (ranks[0], ranks[-1]) == (1, len(many))
+    assert "200 of 1,200 rows" in ax.get_xlabel()
 
 
 def test_a_pit_curve_leaves_its_band_exactly_where_the_test_fails(rng: np.random.Generator) -> None:

@@ -120,7 +120,8 @@ def _with_interval(row: pd.Series, name: str, digits: int = 2) -> str:
         return "–"
     low, high = row[f"{name}_low"], row[f"{name}_high"]
     dash = "–" if low >= 0 else " to "  # no dash before a minus
-    return f"{row[name]:.{digits}f} ({low:.{digits}f}{dash}{high:.{digits}f})"
+    text = f"{row[name]:.{digits}f} ({low:.{digits}f}{dash}{high:.{digits}f})"
+    return text.replace("-", "−")
 
 
 def threshold_table(

@@ -171,6 +171,23 @@ def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -
     ax.legend(entries, names, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **settings)
 
 
+def legend_above(ax: Drawn, columns: int = 1, title: str | None = None) -> None:
+    """A legend above the Axes, where no curve is, in a number of columns, with a title on top of it."""
+    entries, names = ax.get_legend_handles_labels()
+    ax.legend(
+        entries,
+        names,
+        title=title,
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=columns,
+        frameon=False,
+        alignment="left",
+        borderaxespad=0.2,
+        columnspacing=1.2,
+    )
+
+
 def list_down(ax: Drawn, names: Collection[Any], max_letters: int = 24, has_legend: bool = False) -> None:
     """Names on the vertical axis, one line each at 0, 1, 2, …, the first on top.
 

@@ -32,8 +32,8 @@ from ._common import (
     zero_line,
 )
 
-_EFFECT_POINTS = 101  # of a curve
-_MAX_TICKS = 200  # rows that are marked on an axis
+_EFFECT_POINTS = 61  # of a curve
+_MAX_TICKS = 100  # rows that are marked on an axis
 _MAX_CURVES = 7  # classes, as many as there are colours
 
 
@@ -226,9 +226,10 @@ def feature_effect(
 ) -> Drawn:
     """What one column of numbers adds to the log odds of a class, over its range, with its posterior interval.
 
-    The curve is the contribution of `explain` where all other cells are missing, and the band its interval. With two
-    classes the odds are against the other class, with more against the geometric mean of all others. The ticks on the
-    axis are rows of X, 200 at most, at even ranks.
+    The curve is the posterior mean of the contribution where all other cells are missing, and the band its interval. Of
+    a discriminative model the curve is the contribution of `explain`. With two classes the odds are against the other
+    class, with more against the geometric mean of all others. The ticks on the axis are rows of X, 100 at most, at even
+    ranks.
 
     Parameters
     ----------
@@ -268,7 +269,7 @@ def feature_effect(
     entries = np.flatnonzero(parts.feature == j)
     entries = entries[np.argsort(parts.row[entries], kind="stable")]
 
-    value = parts.value[entries]  # (points, c)
+    value = (parts.mean if isinstance(model, AbstractNB) else parts.value)[entries]  # (points, c)
     shown = [class_at(model, label)] if label is not None else _classes_with_curves(value)
 
     ax = ax or new_axes()

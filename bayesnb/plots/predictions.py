@@ -21,6 +21,7 @@ from ._common import (
     ink,
     intervals,
     legend,
+    legend_above,
     line,
     list_down,
     marker,
@@ -30,6 +31,7 @@ from ._common import (
     zero_line,
 )
 
+_MAX_ROWS = 200  # of class probabilities: more are one solid band
 _GREY = "#8a8a8a"  # on white and on black
 
 
@@ -38,7 +40,8 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
 
     A point is the posterior mean of the class probability, and its interval is that of `predict_interval`, over the
     same points or draws of the parameters. The dash is `predict_proba` under the current `estimate`. Its default, the
-    Bayes predictive, also learns from the new row, so it may lie outside the interval.
+    Bayes predictive, also learns from the new row, so it may lie outside the interval. Of more than 200 rows, 200 at
+    even ranks are shown.
 
     Parameters
     ----------
@@ -79,19 +82,24 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     order = np.argsort(mean, kind="stable")  # (n,) positions
     rank = np.argsort(order) + 1  # (n,)
 
+    # of many rows those at even ranks
+    n = len(mean)
+    shown = order[np.linspace(0, n - 1, min(n, _MAX_ROWS)).round().astype(int)]  # positions
+
     # points and intervals, by true class; then the dashes of all rows
-    size = float(np.clip(240 / len(mean), 1.5, 4))  # of a mark, in points: the more rows, the smaller
-    for c in np.unique(truth).tolist():
-        rows = order[truth[order] == c]  # positions of the rows of this class, in ascending order of the mean
+    size = float(np.clip(240 / len(shown), 1.5, 4))  # of a mark, in points: the more rows, the smaller
+    for c in np.unique(truth[shown]).tolist():
+        rows = shown[truth[shown] == c]  # positions of the rows of this class, in ascending order of the mean
         style = _class_style(estimator, c, ax)
         intervals(ax, rank[rows], low[rows], mean[rows], high[rows], upright=True, markersize=size, **style)
-    ax.scatter(rank, estimator.predict_proba(X)[:, k], s=size**2, marker="_", color=_GREY)
+    ax.scatter(rank[shown], estimator.predict_proba(X)[shown, k], s=size**2, marker="_", color=_GREY)
 
     ax.set_ylim(-0.02, 1.02)
     label_text = plain_text(estimator.classes_[k])
+    shown_rows = "rows" if len(shown) == n else f"{len(shown)} of {n:,} rows"
     name_axes(
         ax,
-        "rows; dash is predict_proba,\nwhich also learns from the row",
+        f"{shown_rows}; dash is predict_proba,\nwhich also learns from the row",
         f"mean probability of {label_text}, 90% interval",
     )
     if y is not None:
@@ -421,16 +429,17 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
 
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
 
-    # the Brier score and its parts, in the lower right corner
-    split = score_split(y, p)  # (score, miscalibration, discrimination, uncertainty)
-    scores = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*split)
-    ax.text(0.97, 0.05, scores, transform=ax.transAxes, ha="right", color=ink(ax))
-    ax.legend(frameon=False, loc="upper left")
+    # the Brier score and its parts stand above the legend, outside of the curve
+    split = score_split(y, p)
+    parts = f"MCB {split.miscalibration:.3f} − DSC {split.discrimination:.3f} + UNC {split.uncertainty:.3f}"
+    legend_above(ax, columns=3, title=f"Brier {split.score:.3f} = {parts}")
     return ax
 
 
 def comparison(result: Any, *, axes: Any = None) -> Any:
     """Compare models: leave-one-out relative to the best, and evidence relative to the largest, one row a model.
+
+    Evidence has a panel if at least two models have one.
 
     Parameters
     ----------
@@ -439,7 +448,7 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
 
     Returns
     -------
-    array of two Axes
+    array of two Axes, or of one
         elpd_diff ± se_diff, and log_bayes_factor, in nats. A model without an evidence has no point
 
     Raises
@@ -458,11 +467,13 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     # the result of `compare` holds its table; what has none is taken for the table itself
     table = getattr(result, "table", result)
     _check_columns("result", table, ["elpd_diff", "se_diff", "log_bayes_factor"], "`bayesnb.compare` returns")
-    if axes is None:
-        axes = new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table)))
+    is_given = axes is not None
+    if not is_given:
+        n_panels = 2 if table["log_bayes_factor"].notna().sum() >= 2 else 1
+        axes = new_axes(n_panels, sharey=True, figsize=(4 * n_panels, 1.2 + 0.4 * len(table)))
     # two Axes, as a list or as Matplotlib's array of any shape
     pair = np.asarray(axes, object).ravel()
-    if len(pair) != 2:
+    if is_given and len(pair) != 2:
         raise ValueError(f"`axes` has {len(pair)} Axes; give two")
 
     difference = table["elpd_diff"].to_numpy()  # (models,) nats, as all below
@@ -470,9 +481,10 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     log_factor = table["log_bayes_factor"].to_numpy(float)
     no_error = 0 * log_factor  # evidence has no standard error
     _draw_models(pair[0], table.index, difference, difference_error)
-    _draw_models(pair[1], table.index, log_factor, no_error)
     pair[0].set_xlabel("elpd difference ± standard error, nats")
-    pair[1].set_xlabel("log Bayes factor, nats")
+    if len(pair) == 2:
+        _draw_models(pair[1], table.index, log_factor, no_error)
+        pair[1].set_xlabel("log Bayes factor, nats")
     return pair
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..analysis.roc import Area, Curve, RocCurves
-from ._common import Drawn, ink, legend, line, new_axes, plain_text
+from ._common import Drawn, ink, legend, legend_above, line, new_axes, plain_text
 
 _BAND_OPACITY = 0.25
 
@@ -38,7 +38,7 @@ def roc(curves: Any, *, ax: Drawn | None = None) -> Drawn:
     for k, (name, result) in enumerate(by_name.items()):
         area = _area_in_words("area", result.roc_auc, len(by_name) == 1)
         _draw_curve(ax, result.roc, k, f"{name}{area}", step="post", has_band=len(by_name) == 1)
-    _finish(ax, by_name, "false positive rate (1 − specificity)", "sensitivity", "lower right")
+    _finish(ax, by_name, "false positive rate (1 − specificity)", "sensitivity")
     return ax
 
 
@@ -72,7 +72,7 @@ def precision_recall(curves: Any, *, ax: Drawn | None = None) -> Drawn:
     for k, (name, result) in enumerate(by_name.items()):
         area = _area_in_words("average precision", result.average_precision, len(by_name) == 1)
         _draw_curve(ax, result.precision_recall, k, f"{name}{area}", step="pre", has_band=len(by_name) == 1)
-    _finish(ax, by_name, "recall (sensitivity)", "precision (PPV)", "lower left")
+    _finish(ax, by_name, "recall (sensitivity)", "precision (PPV)")
     return ax
 
 
@@ -89,7 +89,7 @@ def _curves_by_name(curves: Any) -> dict[str, RocCurves]:
 def _area_in_words(name: str, area: Area, is_single: bool) -> str:
     """The area for the legend: with its name and interval if there is one curve, else the number alone."""
     if is_single:
-        return f"{name} {area.value:.3f}\n({area.low:.3f} to {area.high:.3f})"
+        return f"{name} {area.value:.3f} ({area.low:.3f} to {area.high:.3f})"
     return f" {area.value:.3f}"
 
 
@@ -108,10 +108,10 @@ def _draw_curve(ax: Drawn, curve: Curve, k: int, label: str, *, step: Any, has_b
     ax.step(curve.x, curve.y, where=step, linewidth=1.8 if has_band else 1.2, label=label, **style)
 
 
-def _finish(ax: Drawn, by_name: Mapping[str, RocCurves], x: str, y: str, corner: Any) -> None:
-    """Limits, labels and the legend: in a corner that a curve leaves free, or beside the Axes if there are several."""
+def _finish(ax: Drawn, by_name: Mapping[str, RocCurves], x: str, y: str) -> None:
+    """Limits, labels and the legend: above the Axes, or beside them if there are several curves."""
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel=x, ylabel=y)
     if len(by_name) == 1:
-        ax.legend(frameon=False, loc=corner)
+        legend_above(ax)
     else:
         legend(ax)

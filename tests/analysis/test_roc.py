@@ -100,6 +100,18 @@ def test_counts_are_repeated_rows_kept_aside() -> None:
     assert 0.5 < with_weights.roc_auc.value < 1
 
 
+def test_a_calibrated_model_of_two_classes_ranks_as_the_model_inside() -> None:
+    """So its curves are those of the model inside, without a map for each fold."""
+    X, y = signal(60)
+    nb = CalibratedClassifierLOO(GaussianNB())
+    curves = roc_curves(nb, X, y, positive="ill", n_repeats=1)
+    assert curves.roc_auc == roc_curves(GaussianNB(), X, y, positive="ill", n_repeats=1).roc_auc
+    fitted = nb.fit(X[:40], y[:40])
+    held_out = roc_curves(fitted, X[40:], y[40:], positive="ill", held_out=True)
+    inside = roc_curves(fitted.estimator_, X[40:], y[40:], positive="ill", held_out=True)
+    assert held_out.roc_auc == inside.roc_auc
+
+
 def test_groups_stay_together() -> None:
     """Rows of one person tell each other's label unless they leave together."""
     rng = np.random.default_rng(0)
