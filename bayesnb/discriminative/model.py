@@ -24,7 +24,8 @@ Zaidi, Cerquides, Carman & Webb (2013), Alleviating naive Bayes attribute indepe
 weighting, JMLR 14.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -48,15 +49,16 @@ from ..numerics.random import generator
 from ..numerics.special import log_normalize
 from ..numerics.supports import check_choice, check_least
 from ..numerics.weights import row_weights
-from ..posterior.explanation import odds_against
+from ..posterior.explanation import Contributions, odds_against
 from ..posterior.loo import LooResult, leave_out
 from ..posterior.predicted import Known, OfLogProba
 from ..sums.rows import batches
 from .columns import ColumnLayout
+from .explanation import Terms, contributions_of
 from .leave_one_out import loo_log_proba
 from .posterior_draws import draw
 from .prior_lattice import SHARES_POWER, find_modes
-from .softmax_regression import Regression, WeightsMode, contrasts, numpyro_model
+from .softmax_regression import Regression, contrasts, numpyro_model
 from .training_rows import TrainingRows, sample_of, training_rows
 
 _MAX_PAIR_LEVELS = 600  # of the columns whose pairs are looked at
@@ -65,6 +67,29 @@ _NUMBERS = 1 << 21  # of the tables of columns at a time
 _FIT_ROWS = 1 << 16  # rows that the densities learn at a time
 _CHECKED = 400  # rows of the check
 _BESIDE = ("(pairs of columns)", "(all counts)", "(class prior)", "(averaging)")  # the columns of an explanation
+
+
+@dataclass(frozen=True, eq=False)
+class DiscriminativeView(ModelView):
+    """What analyses may ask of a discriminative model: of `reader_` all but what columns add to the log odds.
+
+    Fields
+    ------
+    estimator, state : the naive Bayes model that reads rows, labels and columns
+    discriminative : the model itself
+    """
+
+    discriminative: "DiscriminativeNB"
+
+    def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> tuple[Contributions, int | None]:
+        """What `explain` shows, as arrays with intervals over draws, and the position of the class `against`.
+
+        Parameters
+        ----------
+        against : label of that class; None is the geometric mean of all other classes, and its position is None
+        settings : `n`, `focus`, `level`, `n_draws` and `seed`
+        """
+        return self.discriminative._contributions_with_intervals(X, against=against, **settings)
 
 
 class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
@@ -166,8 +191,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     @property
     def model_(self) -> ModelView:
-        """What analyses may ask of `reader_`, a frozen `ModelView`: rows, labels and columns."""
-        return self.reader_.model_
+        """What analyses may ask: rows, labels and columns of `reader_`, and what columns add, in a frozen view."""
+        view = self.reader_.model_
+        return DiscriminativeView(view.estimator, view.state, self)
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -583,9 +609,19 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_least(1, n_draws=n_draws)
         rng = generator(seed)
 
+        draws = [np.exp(drawn.log_proba()) for drawn in self._drawn_rows(self._cells(X), n_draws, rng)]  # (n, c) each
+        return self.layout_.in_label_order(np.stack(draws))
+
+    def _drawn_rows(self, cells: Any, n_draws: int, rng: np.random.Generator) -> "Iterator[_DrawnRows]":
+        """Rows as draws of the weights and of the parameters of the densities read them, one draw after the other.
+
+        Parameters
+        ----------
+        cells : (n, columns) encoded rows
+        n_draws, rng : number of draws, and where their random numbers come from
+        """
         # What all draws share: the offset and the linear columns of the rows; and for each model of densities its rows
         # by block, and the names of the blocks that make each column of the regression.
-        cells = self._cells(X)
         rows = self._new_rows(cells)
         encoded_rows = []
         for model, x in self._rows_by_model(cells):
@@ -593,7 +629,6 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         # The 200 draws of the fit are used in turn, in random order: for 500 draws each of them twice or three times.
         w, b = self.draws_  # weights (200, columns), and B (200, r, c − 1)
-        draws = []
         for k in rng.permutation(np.arange(n_draws) % len(w)):
             # log p(x_ij | y = c, θ) of each column j by drawn parameters θ of each model, (columns of the model, n, c).
             tables = []
@@ -603,9 +638,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
                 tables.append(posterior.log_parts(encoded.rows, encoded.columns, theta))
 
             # Their contrasts take the place of those by the posterior mean, under the drawn weights.
-            drawn = replace(rows, t=self.layout_.contrasts_of(np.concatenate(tables)))
-            draws.append(np.exp(drawn.log_proba(w[k], b[k])))  # (n, c)
-        return self.layout_.in_label_order(np.stack(draws))
+            yield _DrawnRows(replace(rows, t=self.layout_.contrasts_of(np.concatenate(tables))), w[k], b[k])
 
     # --- what the columns do ----------------------------------------------------------------------------------------
 
@@ -660,45 +693,46 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         (d + 3, n, c) terms of η: of the d columns of X, of pairs of columns, of all counts, and of the class prior.
         They add up to the mean of η
         """
+        added = np.zeros((self.n_features_in_ + 3, rows.n_rows, len(self.classes_)))
+        for mode, share in zip(self.modes_, self._shares_in_row(rows), strict=True):
+            added += self._terms(rows, cells, mode.w, mode.b) * share[:, None]
+        return added
+
+    def _terms(self, rows: Regression, cells: Any, w: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "k n c"]:
+        """What each column of X adds to the log probabilities η of n rows by one set of weights, in nats.
+
+        Parameters
+        ----------
+        rows : t, z and offset of the rows
+        cells : the same rows, encoded
+        w, b : weights of the columns, and coefficients B of the linear term
+
+        Returns
+        -------
+        (d + 3, n, c) terms of η: of the d columns of X, of pairs of columns, of all counts, and of the class prior
+        """
+        layout = self.layout_
+        k = contrasts(len(self.classes_))  # K, (c, c − 1)
         owners = self._owners(cells)  # which of the d + 3 terms each column of t and z belongs to
         raw = self.layout_.raw(cells)  # (n, r) columns of the linear term before they are turned to principal axes
         if is_sparse(raw):
             raw = raw.toarray()
 
-        added = np.zeros((self.n_features_in_ + 3, len(raw), len(self.classes_)))
-        for mode, share in zip(self.modes_, self._shares_in_row(rows), strict=True):  # share: (n,)
-            terms = self._terms(mode, rows, raw)
+        # z is raw · axes, so that axes · B are the coefficients of the raw columns. The last row of B belongs to the
+        # constant column of z, and so to the class prior.
+        slopes = b[:-1] if layout.axes is None else layout.axes @ b[:-1]
 
-            # Several columns of the regression belong to one column of X: `add.at` sums them, where `+=` with a list of
-            # repeated positions would keep the last only.
-            np.add.at(added, owners.of_t, terms.of_t * share[:, None])
-            np.add.at(added, owners.of_z, terms.of_z * share[:, None])
-            added[-1] += terms.of_prior * share[:, None]
-        return added
+        # K (w_j t_ij) for each column j of t, and K (b_j z_ij) for each raw column of z.
+        of_t = (k @ (rows.t * w)).transpose(2, 0, 1)  # (columns of t, n, c)
+        of_z = raw.T[:, :, None] * (slopes @ k.T)[:, None]  # (raw columns, n, c)
 
-    def _terms(self, mode: WeightsMode, rows: Regression, raw: Float[np.ndarray, "n r"]) -> "_Terms":
-        """What each column of the regression adds to the log odds η = offset + K (Σ_j w_j t_j + Bᵀ z), by one mode.
-
-        Parameters
-        ----------
-        mode : the weights w and B
-        rows : t, z and offset of n rows
-        raw : the columns of the linear term before they are turned to principal axes: z is raw · axes, and 1
-        """
-        k = contrasts(len(self.classes_))  # K, (c, c − 1)
-        weighted = k @ (rows.t * mode.w)  # K w_j t_ij, (n, c, columns of t)
-
-        # The last row of B belongs to the constant column of z, and so to the class prior. For the others
-        # z B = raw · axes · B, so that axes · B are the coefficients of the raw columns.
-        axes = self.layout_.axes
-        b_of_columns = mode.b[:-1]
-        b_of_prior = mode.b[-1]
-        b_of_raw = b_of_columns if axes is None else axes @ b_of_columns  # (r, c − 1)
-        return _Terms(
-            of_t=np.einsum("ncj->jnc", weighted),
-            of_z=np.einsum("nr,rc->rnc", raw, b_of_raw @ k.T),
-            of_prior=rows.offset + k @ b_of_prior,
-        )
+        # Several columns of the regression belong to one column of X: `add.at` sums them, where `+=` with a list of
+        # repeated positions would keep the last only.
+        terms = np.zeros((self.n_features_in_ + 3, len(raw), len(k)))
+        np.add.at(terms, owners.of_t, of_t)
+        np.add.at(terms, owners.of_z, of_z)
+        terms[-1] += rows.offset + k @ b[-1]
+        return terms
 
     def _shares_in_row(self, rows: Regression) -> Float[np.ndarray, "modes n"]:
         """How much each mode counts in the mean of the log odds η of each row; the shares of a row add up to 1.
@@ -761,6 +795,56 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
         frame = pd.Series(contributions.ravel(), index, name="contribution").reset_index()
         return frame if against is None else frame[frame["class_"] != against]
+
+    def _contributions_with_intervals(
+        self,
+        X: Any,
+        *,
+        against: Any = None,
+        n: int | None = None,
+        focus: int | None = None,
+        level: Scalar = 0.9,
+        n_draws: int = 200,
+        seed: int | np.random.Generator | None = 0,
+    ) -> tuple[Contributions, int | None]:
+        """What each column of a few rows adds to the log odds, as arrays with intervals over draws.
+
+        The means and intervals are those of draws of the weights and of the densities. `value` is that of `explain`.
+
+        Parameters
+        ----------
+        X : (n, d) rows, as in `predict`; all draws of all of them are held in memory
+        against : the class that the odds are against; None is the other class, or the geometric mean of all others
+        n : columns to list of each row; None lists all
+        focus : position of the class by which columns are large; None takes any
+        level, n_draws, seed : posterior mass of the intervals; number of draws, and their seed
+
+        Returns
+        -------
+        contributions : of each row an entry for the class prior, each listed column, pairs of columns, and all others
+        position : of the class `against`, or None
+        """
+        check_is_fitted(self, "modes_")
+        labels = self.classes_.tolist()
+        check_choice("against", against, (None, *labels))
+        check_least(1, n_draws=n_draws)
+        position = None if against is None else labels.index(against)
+
+        cells = self._cells(X)
+        rows = self._new_rows(cells)
+        drawn = []  # (d + 3, n, c) of each draw
+        for drawn_rows in self._drawn_rows(cells, n_draws, generator(seed)):
+            drawn.append(self._terms(drawn_rows.rows, cells, drawn_rows.w, drawn_rows.b))
+
+        # `odds` turns log p of c classes into log odds of each; it is linear, and so can be applied term by term.
+        odds = odds_against(len(labels), position)
+        in_label_order = self.layout_.in_label_order
+        terms = Terms(
+            value=odds(in_label_order(self._contributions(rows, cells))),
+            drawn=odds(in_label_order(np.array(drawn))),
+            total=odds(in_label_order(self._log_mean_proba(rows))),
+        )
+        return contributions_of(terms, self.n_features_in_ if n is None else n, focus, level), position
 
     def importance(
         self,
@@ -946,6 +1030,24 @@ class _ClassSums(NamedTuple):
     weight: np.ndarray
 
 
+class _DrawnRows(NamedTuple):
+    """Rows as one draw of the parameters of the densities reads them, with a draw of the weights.
+
+    Fields
+    ------
+    rows : offset, t and z of the rows
+    w, b : weights of the columns, and coefficients B of the linear term
+    """
+
+    rows: Regression
+    w: np.ndarray
+    b: np.ndarray
+
+    def log_proba(self) -> np.ndarray:
+        """log p(y = c) of each row, (n, c)."""
+        return self.rows.log_proba(self.w, self.b)
+
+
 class _EncodedRows(NamedTuple):
     """Rows as a model of densities takes them.
 
@@ -966,21 +1068,6 @@ class _Block(NamedTuple):
 
     columns: Int[np.ndarray, " d"]
     n_levels: int
-
-
-class _Terms(NamedTuple):
-    """Terms of the log odds of n rows.
-
-    Fields
-    ------
-    of_t : (columns of t, n, c)
-    of_z : (raw columns, n, c) of the linear term
-    of_prior : (n, c) of the class prior
-    """
-
-    of_t: Float[np.ndarray, "j n c"]
-    of_z: Float[np.ndarray, "r n c"]
-    of_prior: Float[np.ndarray, "n c"]
 
 
 class _Owners(NamedTuple):

@@ -300,20 +300,25 @@ class LabelledTable:
             return ""
         return self._weight.describe(weights)
 
-    def load(self, with_lines: bool = False) -> Dataset:
+    def load(self, with_lines: bool = False, id_column: str | None = None) -> Dataset:
         """All rows as one data set, with their labels and weights.
 
         Parameters
         ----------
         with_lines : True also finds the line of each row in a text file, which is then read again, and counts rows that
             equal an earlier one in all columns
+        id_column : name of the column that names the rows, whose cells are kept; None for none
         """
+        if id_column is not None and id_column not in self._file.names:
+            similar = did_you_mean(id_column, self._file.names) or "."
+            raise TableError(f"{self.source} has no column {id_column!r} for --id{similar}")
+        # `_read_pieces` gives rows with a label as they stand in the file, and their features as a model takes them
         # of each piece, one below the other
         features = []
         labels = []
         weights: list[Any] = []
         hashes = []
-        # `_read_pieces` gives rows with a label as they stand in the file, and their features as a model takes them
+        ids = []
         with progress("table", self.n_rows, "rows read") as line:
             for rows, X in self._read_pieces():
                 features.append(X)
@@ -322,6 +327,8 @@ class LabelledTable:
                     weights.append(self._weights_of(rows))
                 if with_lines:
                     hashes.append(_hash_of_rows(rows))
+                if id_column is not None:
+                    ids.append(rows[id_column].to_numpy(object))
                 line.advance(len(rows))
         X = pd.concat(features)
 
@@ -347,6 +354,7 @@ class LabelledTable:
             lines=lines,
             sample_weight=None if self._weight is None else np.concatenate(weights),
             n_copies=n_copies,
+            ids=None if id_column is None else np.concatenate(ids),
         )
 
 
