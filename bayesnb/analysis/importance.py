@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from scipy.stats import norm
+from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators._suited import check_independent, check_own
@@ -502,7 +502,7 @@ def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
     level : level of the intervals, such as 0.9
     """
     information, gain = sums.mean()  # (d,) each, one number a feature
-    z = norm.isf((1 - level) / 2)  # 1.64 for 0.9
+    z = -ndtri((1 - level) / 2)  # 1.64 for 0.9
     information_reach, gain_reach = z * sums.standard_error()  # (d,) each, half the width of the intervals
     table = pd.DataFrame(
         {

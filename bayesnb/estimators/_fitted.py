@@ -709,6 +709,11 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
         return self._fitted().prior
 
     @property
+    def prior_blocks(self) -> dict[str, Any]:
+        """The blocks of `prior_` by name, for the host alone: JAX is not told of them, nor imported. Provisional."""
+        return self._fitted().prior.blocks
+
+    @property
     def posterior_(self) -> Any:
         """The posterior, given all training rows. It is computed once and cannot be changed."""
         register_pytrees()
