@@ -206,6 +206,7 @@ def fresh(code: str) -> None:
             (".families.kernel_density", "pandas sklearn"),
             (".models.naive_bayes", "jax pandas sklearn"),
             (".estimators.mixed", "jax"),
+            (".discriminative.model", "jax sklearn.model_selection sklearn.preprocessing scipy.optimize"),
             (".plots", ""),
         ],
         lambda case: case[0] in ("", ".__main__", ".models.naive_bayes"),
@@ -238,6 +239,37 @@ for name in {*bayesnb.estimators.__all__} - {"FamilyNB", "KernelNB"}:  # one nee
     for name in ("log_evidence_", "intercept_"):
         hasattr(nb, name)
 assert not (loaded := sys.modules.keys() & {"jax", "jaxlib", "numpyro"}), loaded
+""")
+
+
+@pytest.mark.parametrize(
+    "model", mostly_slow(["plain", "calibrated", "discriminative"], lambda m: m == "discriminative")
+)
+def test_a_saved_model_loads_little(model: str, tmp_path: Path) -> None:
+    """`bayesnb predict` of a few rows takes the time of its imports: no JAX, and no models of scikit-learn."""
+    fresh(f"""
+import numpy as np
+import pandas as pd
+
+rng = np.random.default_rng(0)
+frame = pd.DataFrame({{"size": rng.normal(size=60), "kind": rng.choice(list("abc"), 60), "y": np.arange(60) % 2}})
+frame["size"] += frame["y"]
+frame.to_csv("{tmp_path}/rows.csv", index=False)
+import contextlib, io
+from bayesnb.cli import main
+with contextlib.redirect_stdout(io.StringIO()):
+    main(["fit", "{tmp_path}/rows.csv", "--target", "y", "--model", "{model}", "-o", "{tmp_path}/m", "--quiet"])
+""")
+    absent = "jax numpyro arviz matplotlib scipy.optimize scipy.stats._stats_py"
+    absent += " sklearn.model_selection sklearn.linear_model sklearn.preprocessing sklearn.metrics"
+    names = {*absent.split()}
+    fresh(f"""
+import contextlib, io, sys
+sys.argv = ["bayesnb", "predict", "{tmp_path}/m", "{tmp_path}/rows.csv"]
+from bayesnb.__main__ import main
+with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    main()
+assert not (loaded := sys.modules.keys() & {names}), loaded
 """)
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from scipy.stats import norm
+from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators._named import given_names, last_step
@@ -544,7 +544,7 @@ def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
     level : level of the intervals, such as 0.9
     """
     information, gain = sums.mean()  # (d,) each, one number a feature
-    z = norm.isf((1 - level) / 2)  # 1.64 for 0.9
+    z = -ndtri((1 - level) / 2)  # 1.64 for 0.9
     half_width, half_width_of_gain = z * sums.standard_error()  # (d,) each, of the intervals
     table = pd.DataFrame(
         {

@@ -4,7 +4,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import cross_val_predict
 from sklearn.utils import Tags
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -142,6 +141,8 @@ class PosteriorCalibrator(AbstractCalibrated):
         fitted : the classifier fitted to all rows, which shows whether it has probabilities or only scores
         X, y, sample_weight, groups : as in `fit`
         """
+        from sklearn.model_selection import cross_val_predict  # not at the top, as predictions need none of it
+
         # No more folds than rows of the rarest class, so that each clone knows all classes.
         folds = self.cv
         if isinstance(folds, int):

@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import optimize
 
 from ..numerics.arrays import Float
 from .map import CalibrationMap, Labelled
@@ -187,6 +186,7 @@ def _descend(
     root : the coordinates. A parameter whose row is 0 stays as it is
     options : of SciPy's L-BFGS: when it ends
     """
+    from scipy.optimize import minimize  # not at the top, as predictions need none of it
 
     def slope(s: Float[np.ndarray, " p"]) -> tuple[float, Float[np.ndarray, " p"]]:
         """f and its gradient in s, which is rootᵀ ∂f/∂θ."""
@@ -196,7 +196,7 @@ def _descend(
         return height, root.T @ gradient
 
     with np.errstate(over="ignore", invalid="ignore"):  # a step may be far too long: it is shortened
-        result = optimize.minimize(slope, np.zeros(len(start)), jac=True, method="L-BFGS-B", options=options)
+        result = minimize(slope, np.zeros(len(start)), jac=True, method="L-BFGS-B", options=options)
     return End(start + root @ result.x, float(result.fun))
 
 

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import linalg, sparse
-from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 
 from ..analysis.binning import binned
@@ -152,6 +151,8 @@ class ColumnLayout:
         cells : (n, columns) encoded rows: numbers, then the codes 0 … k−1 of columns with levels; or sparse counts
         """
         if is_sparse(cells):  # counts: log(1 + count), each row scaled to the Euclidean length 10
+            from sklearn.preprocessing import normalize  # which imports splines and optimisers
+
             return _LENGTH * normalize(sparse.csr_array(cells).log1p())
 
         # Numbers are centred and divided by their standard deviation, and cut off at six standard deviations.

@@ -412,7 +412,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         columns = self.reader_.model_.block_columns  # positions in X, by name of the block
         of_numbers = {}
         of_levels = {}
-        for name, block in self.reader_.prior_.blocks.items():
+        for name, block in self.reader_.model_.prior.blocks.items():
             kind = block.cells_.kind
             if kind == "yes/no":
                 of_levels[name] = _Block(columns[name], n_levels=2)

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing
 
 from ..numerics.arrays import is_sparse
@@ -77,6 +76,8 @@ def split_halves(y: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
     ----------
     y : (n,) labels
     """
+    from sklearn.model_selection import train_test_split  # which imports all metrics of scikit-learn
+
     _, counts = np.unique(y, return_counts=True)  # rows of each class
     can_stratify = counts.min() >= 2 and len(counts) <= len(y) // 2
     strata = y if can_stratify else None
