@@ -12,6 +12,7 @@ from .analysis.comparison import compare as compare
 from .analysis.decisions import CostClassifier as CostClassifier
 from .analysis.decisions import decide as decide
 from .analysis.decisions import with_class_prior as with_class_prior
+from .analysis.explaining import explain as explain
 from .analysis.half_labelled import HalfLabelledClassifier as HalfLabelledClassifier
 from .analysis.importance import importance as importance
 from .analysis.map_or_posterior import map_or_posterior as map_or_posterior

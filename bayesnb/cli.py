@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import __version__
-from .tables.names import DATA_SETS, MODEL_KINDS, ROLES, did_you_mean, shorten
+from .tables.names import DATA_SETS, DATE, MODEL_KINDS, ROLES, did_you_mean, shorten
 
 if TYPE_CHECKING:
     import numpy as np
@@ -133,11 +133,16 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
         f"{_LABELLED} predict",
         "data",
         {"metavar": "NAME|FILE"},
-        f"{', '.join(DATA_SETS)}, or a CSV, TSV or Parquet file",
+        f"{', '.join(DATA_SETS)}, or a CSV, TSV, Parquet or Excel file",
     ),
     (_LABELLED, "--target", _COLUMN, "column with the class labels; required for a file"),
     (_LABELLED, "--drop", {"metavar": "COLUMNS", **_LIST}, "columns to leave out, separated by commas"),
-    (_LABELLED, "--columns", {"metavar": "NAME=ROLE,…", **_LIST, "type": _roles}, f"roles: {', '.join(ROLES)}"),
+    (
+        _LABELLED,
+        "--columns",
+        {"metavar": "NAME=ROLE,…", **_LIST, "type": _roles},
+        f"roles: {', '.join((*ROLES, DATE))}",
+    ),
     (_LABELLED, "--counts", _COLUMN, "column of whole numbers that say how many rows a row stands for"),
     (_LABELLED, "--weight", _COLUMN, "column with the importance of each row"),
     ("", "--decimal", {"metavar": "CHAR"}, "decimal separator of numbers, such as ,"),
@@ -398,7 +403,8 @@ def describe(options: argparse.Namespace) -> None:
         notes = [*contract.notes, *filter(None, [described])]
         _print_json({"rows_read": contract.rows, "columns": contract.to_frame().reset_index(), "notes": notes})
         return
-    print(f"{options.data}: {len(contract.columns)} columns, by the first {contract.rows} rows")
+    name = options.data if options.data in DATA_SETS else file.source  # of a workbook with the sheet
+    print(f"{name}: {len(contract.columns)} columns, by the first {contract.rows} rows")
     print(contract.summary(_SHOWN_COLUMNS))
     if described:
         print(described)

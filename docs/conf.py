@@ -56,6 +56,7 @@ navigation = {
             "guide/which_prior",
             "guide/which_estimate",
             "guide/not_sure",
+            "guide/few_positives",
             "guide/sharper",
             "guide/extreme_probabilities",
             "explain",

@@ -131,14 +131,13 @@ def test_a_wrong_prior_is_found_as_often_as_the_page_says() -> None:
     page = " ".join((DOCS / "check.md").read_text("utf-8").split())
     lines = (DOCS / "data" / "right_and_wrong.txt").read_text("utf-8").splitlines()
     rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")][1:]
-    assert {(row[0], row[1], row[2]) for row in rows} == {
-        (alpha, place, "10") for alpha in ("0.05", "1") for place in ("all thirty", "one of thirty")
-    }
-    assert (
-        all(row[3:6] == ["100%"] * 3 for row in rows) and "found it in 10 of 10 tables of each kind" in page
-    )  # rows 1 and 2
-    of_chains = [int(share.strip("%")) for row in rows if row[1] == "one of thirty" for share in row[6:]]
-    assert max(of_chains) == 10 and "in one of thirty columns in at most 1 of 10 tables" in page
+    places = ("all thirty columns", "one of thirty columns", "one class of two")
+    errors = ("α = 0.05, times 1.3", "α = 1, times 1.3", "scale, times 1.1")
+    assert {(row[0], row[1], row[2]) for row in rows} == {(name, place, "10") for name in errors for place in places}
+    # rows 1 and 2
+    assert all(row[3:6] == ["100%"] * 3 for row in rows) and "found it in 10 of 10 tables of each kind" in page
+    of_chains = [int(share.strip("%")) for row in rows if row[1] == places[1] for share in row[6:]]
+    assert f"in one of thirty columns in at most {max(of_chains) // 10} of 10 tables" in page
 
 
 def test_times_of_a_cluster_are_their_raw_results() -> None:

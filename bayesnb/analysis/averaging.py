@@ -85,7 +85,7 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
             classes. Also if its `estimate` is a point, or if `inclusion` is not a probability. Errors of the
             estimator's `fit` are passed on
         """
-        # an estimator of bayesnb with a single model; the predictive is needed, as a point estimate has no evidence
+        # TypeError unless it is an estimator of this package with a single model
         check_independent(self.estimator, "averaging over features")
         nb = clone(self.estimator).fit(X, y, sample_weight)
         if nb.estimate != "predictive":
@@ -94,45 +94,45 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
             )
         nb.prior_.require_proper("Bayes factors of features")  # ValueError: an improper prior has no evidence
 
-        # For each feature the log evidence with parameters that classes share, and the log Bayes factor of parameters
-        # by class against these. A block is one family, such as Gaussian, with the columns that it reads: the results
-        # of its k columns are put to their positions among all d. A column that no block reads keeps a factor of 1.
+        # For each feature two log evidences: with a parameter for each class, and with one that all classes share. The
+        # features come in blocks, each of which is one family, such as Gaussian, with the k columns that it reads.
+        # Their results are put to their positions among all d features. A column that no block reads keeps 0 and 0.
         prior_log_odds = self._prior_log_odds(nb.n_features_in_)  # (d,) log ρ_j/(1 − ρ_j)
         blocks = [_compare_block(nb, name) for name in nb.prior_.blocks]
-        log_factor = np.zeros(nb.n_features_in_)
+        log_bayes_factor = np.zeros(nb.n_features_in_)
         log_shared = np.zeros(nb.n_features_in_)
         for block in blocks:
-            log_factor[block.columns] = block.log_by_class - block.log_shared
+            log_bayes_factor[block.columns] = block.log_by_class - block.log_shared
             log_shared[block.columns] = block.log_shared
 
-        # s_j says whether feature j depends on the class. Averaged over s_j the evidence of a feature is
-        # ρ p(x_j | by class) + (1 − ρ) p(x_j | shared). Relative to the second density it is ρ · factor + (1 − ρ).
-        log_rho = log_expit(prior_log_odds)  # log 1/(1 + exp(−log odds))
-        log_not_rho = log_expit(-prior_log_odds)
-        log_mixed = np.logaddexp(log_factor + log_rho, log_not_rho)  # (d,)
-        log_odds = prior_log_odds + log_factor  # (d,) of s_j = 1, after the data
+        # Feature j depends on the class with probability ρ_j. So its evidence is ρ p(x_j | by class) +
+        # (1 − ρ) p(x_j | shared), which is p(x_j | shared) times the sum below, ρ · Bayes factor + (1 − ρ).
+        log_rho = log_expit(prior_log_odds)  # log ρ of the log odds
+        log_not_rho = log_expit(-prior_log_odds)  # log(1 − ρ)
+        log_sum = np.logaddexp(log_bayes_factor + log_rho, log_not_rho)  # (d,)
+        log_evidence_of_features = np.sum(log_shared + log_sum)
 
-        # the evidence is a product: of the labels, and of each feature averaged over s_j
+        # Bayes' theorem: posterior odds = prior odds · Bayes factor
+        log_odds = prior_log_odds + log_bayes_factor  # (d,) that feature j depends on the class
         log_evidence_of_labels = nb.prior_.classes.log_marginal(nb.statistics_.n)
         return self._take_over(
             nb,
-            log_bayes_factor_=log_factor,
+            log_bayes_factor_=log_bayes_factor,
             inclusion_=expit(log_odds),
-            log_evidence_=float(log_evidence_of_labels + np.sum(log_shared + log_mixed)),
+            log_evidence_=float(log_evidence_of_labels + log_evidence_of_features),
             _blocks=blocks,
             _log_odds=log_odds,
         )
 
     def _prior_log_odds(self, d: int) -> Float[np.ndarray, " d"]:
         """log ρ_j/(1 − ρ_j), the log odds before the data that feature j depends on the class; ±∞ of ρ_j 0 or 1."""
-        # logit(ρ) = log ρ/(1 − ρ); a single number is repeated for all features
         prior = np.asarray(self.inclusion, float)  # one for all features, or (d,)
         is_probability = (prior >= 0) & (prior <= 1)
         if prior.shape not in ((), (d,)) or not is_probability.all():
             raise ValueError(
                 f"`inclusion` is {self.inclusion!r}; it needs a probability, or one for each of {d} features"
             )
-        return np.broadcast_to(logit(prior), d)
+        return np.broadcast_to(logit(prior), d)  # logit(ρ) = log ρ/(1 − ρ); a single number is repeated
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """log p(x_i, y = c | data) averaged over all subsets, (n, c), nats."""
@@ -145,23 +145,17 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
         Features are independent given the class, so the average of products is a product of averages: feature j has the
         factor w_j p(x_ij | y = c) + (1 − w_j) p(x_ij), with w_j the posterior probability that it depends on the class.
         """
-        rows = self.estimator_.model_.encode(X)  # the cells (n, k) of each block
-        # log p(y = c | data) comes first, and log factors are added feature by feature. `select` makes the model of
-        # some columns of a block alone, and `log_predictive` its log p(cell | class, data), parameters integrated out.
-        table = self.estimator_.posterior_.classes.log_predictive()  # (c,) at first, then (n, c)
+        rows = self.estimator_.model_.encode(X)  # the cells (n, k) of each block: the k columns of one family
+        # log p(y = c | data), (c,), to which the log factor of each feature is added, (n, c)
+        log_joint = self.estimator_.posterior_.classes.log_predictive()
         for block in self._blocks:
             encoded = rows[block.name]
             x = encoded.tocsc() if is_sparse(encoded) else encoded  # by columns, so that one is quick to take
-            for j, log_odds in enumerate(self._log_odds[block.columns]):  # log w_j/(1 − w_j)
+            log_odds_of_columns = self._log_odds[block.columns]  # (k,) log w_j/(1 − w_j)
+            for j, log_odds in enumerate(log_odds_of_columns):
                 cells = column_of(x, j)[:, None]  # (n, 1)
-                log_p_by_class = block.by_class.select(np.array([j])).log_predictive(cells)  # (n, c)
-                log_p_shared = block.shared.select(np.array([j])).log_predictive(cells)  # (n, 1), as for one class
-
-                # log of w p(x | by class) + (1 − w) p(x | shared)
-                log_w = log_expit(log_odds)
-                log_not_w = log_expit(-log_odds)
-                table = table + np.logaddexp(log_p_by_class + log_w, log_p_shared + log_not_w)
-        return table
+                log_joint = log_joint + _log_factor(block, j, cells, log_odds)
+        return log_joint
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """log p(y = c | x_i) averaged over all subsets, (n, c), nats."""
@@ -196,12 +190,30 @@ class _ComparedBlock(NamedTuple):
     log_shared: Float[np.ndarray, " k"]
 
 
-def _compare_block(nb: Any, name: str) -> _ComparedBlock:
-    """Posterior and log evidence of each feature of a block, with parameters by class and with shared ones.
+def _log_factor(block: _ComparedBlock, j: int, cells: Any, log_odds: float) -> Float[np.ndarray, "n c"]:
+    """log[w p(x_i | y = c, data) + (1 − w) p(x_i | data)] of the cells x_i of column j of a block, (n, c).
 
-    Shared parameters are those of a single class that has all rows: the statistics of the classes add up.
-    `update(statistics)` of a prior is the posterior, and `log_marginal(statistics)` the log evidence log ∫ p(x | θ)
-    p(θ) dθ: both need no more of the rows than these sums.
+    Parameters
+    ----------
+    block : has the model in which the column depends on the class, and the one in which it does not
+    j : number of the column in the block
+    cells : (n, 1) of the column
+    log_odds : log w/(1 − w), where w is the posterior probability that the column depends on the class
+    """
+    # `select` gives the model of this column alone; `log_predictive` has its parameters integrated out
+    column = np.array([j])
+    log_p_by_class = block.by_class.select(column).log_predictive(cells)  # (n, c)
+    log_p_shared = block.shared.select(column).log_predictive(cells)  # (n, 1), the same for all classes
+    log_w = log_expit(log_odds)
+    log_not_w = log_expit(-log_odds)  # log(1 − w)
+    return np.logaddexp(log_p_by_class + log_w, log_p_shared + log_not_w)
+
+
+def _compare_block(nb: Any, name: str) -> _ComparedBlock:
+    """Posterior and log evidence of some features under two models: a parameter for each class, and a shared one.
+
+    The features are those of a block, which is one family, such as Gaussian, with its k columns. The model with shared
+    parameters is that of a single class that has all rows, so the statistics (sums over rows) of the classes add up.
     ValueError where features depend on each other given the class, or where classes have different priors.
 
     Parameters
@@ -219,6 +231,7 @@ def _compare_block(nb: Any, name: str) -> _ComparedBlock:
     stats = nb.statistics_.blocks[name]  # sums over the rows of each of c classes
     stats_of_all = pooled(stats)  # over all rows, as those of a single class
     shared_prior = _prior_of_one_class(prior)  # ValueError where the prior differs between classes
+    # `update(statistics)` of a prior is the posterior, `log_marginal(statistics)` is log ∫ p(x | θ) p(θ) dθ
     return _ComparedBlock(
         name=name,
         columns=nb.model_.block_columns[name],

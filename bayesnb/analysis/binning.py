@@ -235,10 +235,12 @@ def binned(X: np.ndarray, inner: list[np.ndarray]) -> np.ndarray:
 
     `inner` has the inner boundaries of each column, ascending. A value on a boundary is in the bin below it.
     """
-    # `searchsorted` counts the boundaries that are below a number: of the boundaries 2 and 4, the number 2 has 0 below,
-    # 3 has 1, and 5 has 2. That is the number of its bin. Results are by column, and turned into (n, d).
-    bins = [np.searchsorted(ends, x) for x, ends in zip(X.T, inner, strict=True)]
-    return np.where(np.isnan(X), np.nan, np.reshape(bins, X.T.shape).T)
+    bins = np.empty(X.shape)
+    for j, boundaries in enumerate(inner):
+        # `searchsorted` counts the boundaries that are below a number: of the boundaries 2 and 4, the number 2 has 0
+        # below, 3 has 1, and 5 has 2. That is the number of its bin.
+        bins[:, j] = np.searchsorted(boundaries, X[:, j])
+    return np.where(np.isnan(X), np.nan, bins)
 
 
 def _equal_widths(values: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:
@@ -257,22 +259,27 @@ def _equal_widths(values: PerRow, n_bins: int) -> Float[np.ndarray, " m"]:
     -------
     K + 1 boundaries of the K bins that hold values, from the smallest to the largest value
     """
+    # inner boundaries at equal steps from the smallest to the largest value; in the example 2, 4 and 6
     low = values.min()
     high = values.max()
     share = np.arange(1, n_bins) / n_bins  # 1/n_bins, 2/n_bins, … of the way from low to high
     inner = low * (1 - share) + high * share  # (n_bins − 1,)
-    lower_ends = np.concatenate([[-np.inf], inner])  # (n_bins,) of each bin; the end bins have no outer boundary
-    upper_ends = np.concatenate([inner, [np.inf]])
 
-    # The numbers of the bins that hold a value, ascending: a value is in the bin of as many boundaries as are below it.
-    # In the example above, the values 1 and 7 are in the bins 0 and 3.
-    occupied = np.unique(np.searchsorted(inner, values))
+    # where each bin starts and ends; the first and the last bin are open
+    starts = np.concatenate([[-np.inf], inner])  # (n_bins,)
+    ends = np.concatenate([inner, [np.inf]])  # (n_bins,)
 
-    # A boundary between each occupied bin and the next: their ends are one number if no empty bin lies between. In the
-    # example, bin 0 ends at 2 and bin 3 starts at 6.
-    ends = upper_ends[occupied[:-1]]
-    next_starts = lower_ends[occupied[1:]]
-    return np.concatenate([[low], (ends + next_starts) / 2, [high]])
+    # The numbers of the bins that hold a value, ascending. `searchsorted` counts the boundaries below a value, which is
+    # the number of its bin. In the example the values lie in the bins 0 and 3.
+    bin_of_value = np.searchsorted(inner, values)  # (n,)
+    occupied = np.unique(bin_of_value)
+
+    # One boundary between each occupied bin and the next occupied one. In the example bin 0 ends at 2 and bin 3 starts
+    # at 6, so it is 4. Without empty bins between them, the end of one is the start of the next.
+    ends_of_occupied = ends[occupied[:-1]]
+    starts_of_next = starts[occupied[1:]]
+    between = (ends_of_occupied + starts_of_next) / 2
+    return np.concatenate([[low], between, [high]])
 
 
 class _Candidates(NamedTuple):
@@ -291,37 +298,54 @@ class _Candidates(NamedTuple):
 def _candidate_cuts(values: PerRow, index: Int[np.ndarray, " n"], n_classes: int, max_cuts: int) -> _Candidates:
     """Where a column may be cut: between neighbouring values, but not inside a run of rows of a single class.
 
-    A cut inside such a run is never best, as the evidence is convex in the rows of one class that move over a cut. For
-    example, if the values 1, 2, 3, 4 have rows of the classes a, a, b, and both, the cuts are after 2 and after 3.
+    For example, let the values 1, 2, 3 have rows of the class a, a and b, and the value 4 rows of both classes. The
+    cuts are at 2.5 and 3.5. A cut at 1.5 would be inside a run of a, where it is never best: the evidence is convex in
+    the number of rows of one class that move over a cut.
 
     Parameters
     ----------
     values : (n,) of the column
     index : (n,) number of the class of each row
     max_cuts : largest number of cuts; of more, those at even steps of rank remain
+
+    Returns
+    -------
+    `boundaries`, the numbers at which the m cuts are, and `counts`, the rows of each class in the m + 1 segments
+    between them; in the example the segments are {1, 2}, {3} and {4}
     """
     # rows of each class at each of v distinct values
     distinct, position = np.unique(values, return_inverse=True)  # (v,) ascending, and (n,) where each row stands there
-    # a table of two-way counts by one `bincount`: with 3 classes, value 1 and class 2 are the cell 1 · 3 + 2 = 5
-    cell = position * n_classes + index  # (n,)
-    counts = np.bincount(cell, minlength=len(distinct) * n_classes).reshape(-1, n_classes)  # (v, c)
+    # a pair (value, class) gets one number, as entries of a table are numbered line by line: with 3 classes (1, 2) is 5
+    pair = position * n_classes + index  # (n,)
+    rows_of_pairs = np.bincount(pair, minlength=len(distinct) * n_classes)
+    counts = rows_of_pairs.reshape(len(distinct), n_classes)  # (v, c)
 
-    # a value is pure if all of its rows are of one class; no cut is needed between two pure values of the same class
-    is_pure = (counts > 0).sum(1) == 1  # (v,)
-    first_class = counts.argmax(1)  # (v,) of a pure value its class
-    is_inside_run = is_pure[:-1] & is_pure[1:] & (first_class[:-1] == first_class[1:])  # (v − 1,)
-    cuts = np.flatnonzero(~is_inside_run)  # cut i lies between the distinct values i and i + 1
-
-    # of too many cuts those at the middles of `max_cuts` equal parts of their ranks: (2 i + 1)/(2 max_cuts) of them
+    # cut i lies between the distinct values i and i + 1; in the example above these are the cuts 1 and 2
+    cuts = _cuts_outside_of_runs(counts)
     if len(cuts) > max_cuts:
+        # those at the middles of `max_cuts` equal parts: of 6 cuts and 2 parts, the cuts 1 and 4 by rank
         middles = (2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)
         cuts = cuts[middles]
+    boundaries = (distinct[cuts] + distinct[cuts + 1]) / 2
 
-    # the values between two cuts are one segment, whose counts are added up
-    segment_starts = np.concatenate([[0], cuts + 1])  # the first value of each segment
-    # `reduceat` adds the lines from each start up to the next: starts 0 and 2 of 3 lines give lines 0 + 1, and line 2
-    segments = np.add.reduceat(counts, segment_starts)  # (m + 1, c)
-    return _Candidates(segments, (distinct[cuts] + distinct[cuts + 1]) / 2)
+    # The values between two cuts are one segment, whose counts are added up. `reduceat` adds the rows of a table from
+    # each start up to the next: the starts 0, 2, 3 of 4 values give the sums of values 0 and 1, of 2, and of 3.
+    segment_starts = np.concatenate([[0], cuts + 1])  # (m + 1,) position of the first value of each segment
+    counts_of_segments = np.add.reduceat(counts, segment_starts)  # (m + 1, c)
+    return _Candidates(counts_of_segments, boundaries)
+
+
+def _cuts_outside_of_runs(counts: Int[np.ndarray, "v c"]) -> Int[np.ndarray, " m"]:
+    """Positions i such that the values i and i + 1 do not both have rows of one and the same class alone.
+
+    `counts` has the rows of each class at each of v ascending values. For example, with the rows (2, 0), (1, 0), (0, 3)
+    and (1, 1) the positions are 1 and 2.
+    """
+    has_one_class = (counts > 0).sum(1) == 1  # (v,)
+    class_of_value = counts.argmax(1)  # (v,) the class, where there is only one
+    both_have_one_class = has_one_class[:-1] & has_one_class[1:]  # (v − 1,) of each value and the next
+    same_class = class_of_value[:-1] == class_of_value[1:]
+    return np.flatnonzero(~(both_have_one_class & same_class))
 
 
 class _Partition(NamedTuple):
@@ -340,18 +364,15 @@ class _Partition(NamedTuple):
 def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
     """The bins of the largest log p(y | bins) + log p(bins), made of m neighbouring segments.
 
-    Dynamic programming finds the best bins quickly if every bin costs the same price. The prior of I bins,
-    log p(bins) = −log n − log C(n + I − 1, I − 1) with n rows, has no such price. But it is convex in I, so it lies
-    nowhere below its tangents, which are linear in I: the price of a bin is minus their slope. The search tries the
-    tangent at one number of bins k after another:
-
-    - Under the tangent at k, let the best partition have j bins. It is a candidate.
-    - What the prior is above the tangent grows with the distance from k. A number of bins between k and j is no better
-      than j under the tangent, and gains less from this difference. So all numbers from k to j are settled: in
+    Which I bins are best is quickly found if every bin costs the same price, and log p(bins) is linear in I. It is not
+    linear, but convex in I. So one line after the other stands for it: the tangent at I = k, on which a bin costs minus
+    the slope. Let j be the number of bins of the best partition under this tangent. In
 
         evidence(I) + log p(I bins) = [evidence(I) + tangent(I)] + [log p(I bins) − tangent(I)]
 
-      the first bracket is largest at I = j, and the second is larger at j than at any I between k and j.
+    the first bracket is largest at I = j. The second one grows with the distance of I from k, so that it is larger at j
+    than at any I between k and j. No number of bins from k to j is therefore better than j. These numbers are settled,
+    and the next k is one of the others.
 
     Parameters
     ----------
@@ -363,35 +384,38 @@ def _best_partition(counts: Int[np.ndarray, "m c"], alpha: float) -> _Partition:
     the cuts between bins, and log p(y | bins) + log p(bins) in nats
     """
     m = len(counts)
-    n = int(counts.sum())
-    bins = _log_evidence_of_bins(counts, alpha)  # log p(y | bin): entry [e][s] is of a bin of segments s … e
+    log_evidence = _log_evidence_of_bins(counts, alpha)  # log p(y | bin): [e][s] is of a bin of the segments s … e
+    log_prior = _log_prior_of_bins(int(counts.sum()), m + 1)  # log p(bins): [I] is of I bins
+    price = -np.diff(log_prior)  # [I]: by how much log p(bins) falls from I to I + 1 bins
 
-    # log p(bins): entry I is of I bins, for I = 1 … m + 1. Entry 0 means nothing: it stands there so that the number of
-    # bins is the index. The price of a bin under the tangent at I is by how much log p(bins) falls from I to I + 1,
-    # which is minus the difference of neighbours. With factorials as Γ functions, −log C(n + I − 1, I − 1) is
-    # log Γ(I) + log Γ(n + 1) − log Γ(n + I).
-    n_bins = np.arange(1, m + 2)
-    log_prior_from_1 = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)
-    log_prior = np.concatenate([[np.nan], log_prior_from_1])
-    price = -np.diff(log_prior)
-
-    one_bin = bins[-1][0]  # of all segments
-    best = _Partition(np.empty(0, int), float(one_bin + log_prior[1]))
+    # to begin with, one bin of all segments
+    best = _Partition(np.empty(0, int), float(log_evidence[-1][0] + log_prior[1]))
     unsettled = np.arange(1, m + 1)  # numbers of bins that may still be better
     # each round settles k at least, so that it ends; starting in the middle settles many numbers at once
     while len(unsettled):
         k = unsettled[len(unsettled) // 2]
-        priced = _priced_partition(bins, price[k])  # the best cuts if each bin costs this price
+        priced = _priced_partition(log_evidence, price[k])  # the best cuts if each bin costs this price
         j = len(priced.cuts) + 1
         evidence = priced.evidence + log_prior[j]
         if evidence > best.evidence:
             best = _Partition(priced.cuts, float(evidence))
 
-        # what lies from k to j, ends included, can be no better than j, which has been tried
+        # the numbers from k to j are settled
         is_below = unsettled < min(j, k)
         is_above = unsettled > max(j, k)
         unsettled = unsettled[is_below | is_above]
     return best
+
+
+def _log_prior_of_bins(n: int, max_bins: int) -> np.ndarray:
+    """log p(bins) = −log n − log C(n + I − 1, I − 1) of I bins of n rows, as entry I, for I = 1 … max_bins.
+
+    Entry 0 is NaN: there are no partitions into 0 bins.
+    """
+    n_bins = np.arange(1, max_bins + 1)
+    # with factorials as Γ functions, −log C(n + I − 1, I − 1) = log Γ(I) + log Γ(n + 1) − log Γ(n + I)
+    log_prior = gammaln(n_bins) + gammaln(n + 1) - gammaln(n + n_bins) - np.log(n)
+    return np.concatenate([[np.nan], log_prior])
 
 
 def _log_evidence_of_bins(counts: Int[np.ndarray, "m c"], alpha: float) -> list[np.ndarray]:
@@ -412,25 +436,28 @@ def _log_evidence_of_bins(counts: Int[np.ndarray, "m c"], alpha: float) -> list[
     """
     m, c = counts.shape
 
-    # rows of a bin are a difference: those before the segment that follows the bin, less those before its first segment
-    before = np.concatenate([np.zeros((1, c), int), counts.cumsum(0)])  # (m + 1, c) before each segment, by class
-    rows_before = before.sum(1)  # (m + 1,) of all classes
+    # Rows before each segment. The rows of a bin are then a difference: for the counts 3, 4, 2 of a class these are
+    # 0, 3, 7, 9, and the segments 1 and 2 together have 9 − 3 = 6.
+    no_rows = np.zeros((1, c), int)
+    rows_before_by_class = np.concatenate([no_rows, counts.cumsum(0)])  # (m + 1, c)
+    rows_before = rows_before_by_class.sum(1)  # (m + 1,) of all classes
 
     # both differences of log Γ for 0, 1, … n rows, so that they are looked up by the number of rows
     possible_rows = np.arange(rows_before[-1] + 1)
     log_gamma_class = gammaln(possible_rows + alpha) - gammaln(alpha)
     log_gamma_bin = gammaln(possible_rows + c * alpha) - gammaln(c * alpha)
 
-    bins = []
-    for following in range(1, m + 1):  # the segment that follows the bin, so that the last one in it is the one before
-        # segments s … following − 1, for s = 0, 1, …: the rows before the following one less those before s
-        rows_by_class = before[following] - before[:following]  # (following, c) for each first segment
-        rows = rows_before[following] - rows_before[:following]  # (following,)
-        bins.append(log_gamma_class[rows_by_class].sum(1) - log_gamma_bin[rows])
-    return bins
+    log_evidence = []
+    for last in range(m):
+        # the bins of the segments s … last, for each first segment s = 0 … last
+        end = last + 1
+        rows_by_class = rows_before_by_class[end] - rows_before_by_class[:end]  # (last + 1, c)
+        rows = rows_before[end] - rows_before[:end]  # (last + 1,)
+        log_evidence.append(log_gamma_class[rows_by_class].sum(1) - log_gamma_bin[rows])
+    return log_evidence
 
 
-def _priced_partition(bins: list[np.ndarray], price: float) -> _Partition:
+def _priced_partition(log_evidence: list[np.ndarray], price: float) -> _Partition:
     """The cuts with the largest sum over bins of log evidence − price, and their log evidence without the price.
 
     Dynamic programming: the best bins of the first t segments are a last bin, of segments s … t − 1, and the best bins
@@ -438,24 +465,33 @@ def _priced_partition(bins: list[np.ndarray], price: float) -> _Partition:
 
     Parameters
     ----------
-    bins : entry [e][s] is the log evidence of a bin of segments s … e
+    log_evidence : entry [e][s] is that of a bin of the segments s … e
     price : what each bin costs, in nats
     """
-    n_segments = len(bins)
-    best_sum = np.zeros(n_segments + 1)  # [t]: of log evidence − price over the bins of the first t segments
-    last_start = np.zeros(n_segments + 1, int)  # [t]: s, the first segment of the last of these bins
-    for t, log_evidence in enumerate(bins, 1):  # (t,) of the last bin s … t − 1, for each s
-        # the best sum of the s segments before, plus the evidence of a last bin that starts at s
-        total = best_sum[:t] + log_evidence
+    n_segments = len(log_evidence)
+    best_sum = np.zeros(n_segments + 1)  # [t]: of log evidence − price over the best bins of the first t segments
+    last_start = np.zeros(n_segments + 1, int)  # [t]: the first segment s of the last of these bins
+    for t in range(1, n_segments + 1):
+        # for each s = 0 … t − 1: the best sum of the s segments before, and the evidence of a last bin s … t − 1
+        total = best_sum[:t] + log_evidence[t - 1]  # (t,)
         last_start[t] = total.argmax()
         best_sum[t] = total[last_start[t]] - price
 
-    # From the last bin backwards: before a bin that starts at segment s are the best bins of the first s segments. For
-    # example, of 5 segments the last bin starts at 3, and of 3 segments it starts at 0: the only cut is number 2.
-    cuts: list[int] = []
-    s = last_start[n_segments]
-    while s > 0:
-        cuts.append(s - 1)  # cut i lies between segments i and i + 1
-        s = last_start[s]
+    cuts = _cuts_before(last_start)
     n_bins = len(cuts) + 1
-    return _Partition(np.array(cuts[::-1], int), best_sum[n_segments] + price * n_bins)
+    return _Partition(cuts, best_sum[n_segments] + price * n_bins)
+
+
+def _cuts_before(last_start: Int[np.ndarray, " m"]) -> Int[np.ndarray, " cuts"]:
+    """The cuts between bins, ascending, read off backwards from the last bin; cut i lies behind segment i.
+
+    `last_start[t]` is the first segment of the last bin, if only the first t segments are cut into bins. For example,
+    of 5 segments the last bin starts at 3, and of the 3 segments before it the last bin starts at 0. So the only cut is
+    number 2, between the segments 2 and 3.
+    """
+    cuts: list[int] = []
+    start = last_start[-1]  # of the last bin of all segments
+    while start > 0:
+        cuts.append(start - 1)
+        start = last_start[start]  # of the last bin of the segments before
+    return np.array(cuts[::-1], int)

@@ -174,31 +174,41 @@ def _fitted_models(
         kind = "empty" if isinstance(estimators, Mapping) else f"a {type(estimators).__name__}"
         raise ValueError(f"`estimators` is {kind}; give a mapping from name to estimator")
 
-    # a pair is an estimator with rows of its own; all others share `X`
     models = {}
     for name, value in estimators.items():
-        # either way a `_Model`: the estimator, and the rows that it reads
-        models[name] = _Model(*value) if isinstance(value, tuple) else _Model(value, X)
-        check_own(models[name].nb, "compare", f"estimators[{name!r}]", "loo")  # any class with a method `loo` will do
-        _check_rows(f"the rows of `estimators[{name!r}]`" if isinstance(value, tuple) else "`X`", models[name].X, y)
-    # the user fitted them to these very rows; else clones are fitted, and the estimators given stay as they are
+        if isinstance(value, tuple):  # a pair: an estimator with rows of its own
+            nb, rows = _Model(*value)
+            name_of_rows = f"the rows of `estimators[{name!r}]`"
+        else:
+            nb = value
+            rows = X
+            name_of_rows = "`X`"
+        check_own(nb, "compare", f"estimators[{name!r}]", "loo")  # TypeError unless it has a method `loo`
+        _check_rows(name_of_rows, rows, y)  # ValueError unless there are as many rows as labels
+        models[name] = _Model(nb, rows)
     if are_fitted:
         return models
+
+    # clones are fitted, and the estimators that were given stay as they are
     fitted = {}
     with progress("fits", total=len(models), unit="models") as line:  # shown on a terminal while it lasts
         for name, (nb, rows) in models.items():
             line.begin(name)
-            with _named(name):
+            with _named(name):  # an error then says which model it is of
                 fitted[name] = _Model(clone(nb).fit(rows, y, sample_weight), rows)
             line.advance()
     return fitted
 
 
 def _check_rows(argument: str, X: Any, y: Any) -> None:
-    """ValueError unless there is a row for each label; of what is no table or no list of labels, `fit` says more."""
+    """ValueError unless there are as many rows in `X` as labels in `y`.
+
+    What has no length at all, and so is no table or no list of labels, is not judged here: `fit` says more of it.
+    """
     try:
         # columns given as a dictionary have as many rows as the first of them
-        n_rows = _num_samples(next(iter(X.values())) if isinstance(X, dict) else X)
+        first_column = next(iter(X.values())) if isinstance(X, dict) else X
+        n_rows = _num_samples(first_column)
         n_labels = _num_samples(y)
     except (TypeError, StopIteration):  # it has no length, or is a dictionary without columns
         return
@@ -260,7 +270,8 @@ class _Evidence(NamedTuple):
 def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
     """The log evidence of each model by name, what its likelihood is a density of, and notes on what is missing.
 
-    Evidence can be compared if the likelihoods are densities of the same kind, such as probabilities of counts.
+    Evidence can be compared if the likelihoods are of the same kind: "densities" of real numbers, "probabilities" of
+    counts or levels, or both of a model that has columns of both kinds.
 
     Parameters
     ----------
@@ -269,18 +280,19 @@ def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
     evidence = _Evidence(log_evidence=dict.fromkeys(models, np.nan), measures={}, notes=[])
     for name, nb in models.items():
         try:
-            # log p(X, y), parameters integrated out; an estimator without it raises an error that says why
-            evidence.log_evidence[name] = float(nb.log_evidence_)
-        except AttributeError as error:  # the estimator says why it has none
+            evidence.log_evidence[name] = float(nb.log_evidence_)  # log p(X, y), parameters integrated out
+        except AttributeError as error:  # it has none, and the error says why
             evidence.notes.append(f"{name} has no evidence: {error}")
+
+        # the kind of its likelihood in words, such as "densities and probabilities"; a block is one family of columns
         if np.isfinite(evidence.log_evidence[name]):
-            # the kinds of its blocks, in words, such as "densities and probabilities"
-            measures = {block.cells_.measure for block in nb.prior_.blocks.values()}
-            evidence.measures[name] = " and ".join(sorted(measures))
+            kinds = {block.cells_.measure for block in nb.prior_.blocks.values()}
+            evidence.measures[name] = " and ".join(sorted(kinds))
 
     # models whose likelihood is no density of a row lose their evidence here, if others have one
     comparable = _without_composite(evidence)
-    if len(set(comparable.measures.values())) > 1:
+    has_several_kinds = len(set(comparable.measures.values())) > 1
+    if has_several_kinds:
         listed = "; ".join(f"{name}: {measure}" for name, measure in comparable.measures.items())
         comparable.notes.append(
             f"evidence cannot be compared between likelihoods of different kinds ({listed}); compare by elpd"
@@ -289,10 +301,10 @@ def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
 
 
 def _without_composite(evidence: _Evidence) -> _Evidence:
-    """The evidence, from which models with a composite likelihood are taken, with a note, beside those of other kinds.
+    """The evidence of all models but those with a composite likelihood, of which a note says that they have none.
 
-    Such a likelihood is a product of densities of the same row, so it is no density of the row. Where all models have
-    likelihoods of one kind, the evidence stays as it is.
+    A composite likelihood is a product of several densities of the same row, so it is no density of the row, and cannot
+    be compared with one. Where all models have likelihoods of one kind, the evidence stays as it is.
     """
     if len(set(evidence.measures.values())) < 2:  # one kind, composite or not: its evidence can be compared
         return evidence
@@ -315,9 +327,9 @@ def _without_composite(evidence: _Evidence) -> _Evidence:
 def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> list[str]:
     """Sentences that say where evidence and leave-one-out favour different models.
 
-    Among the models of one kind of likelihood, let W have the largest evidence, and R the largest elpd: W is the better
-    model of rows and labels, and R predicts labels better. There is a sentence where the elpd of W is more than two
-    standard errors below that of R.
+    Among the models of one kind of likelihood, one has the largest evidence: it is the best model of rows and labels.
+    One has the largest elpd Σ_i log p(y_i | x_i, all other rows): it predicts the labels best. There is a sentence
+    where the elpd of the first is more than two standard errors below that of the second.
 
     Parameters
     ----------
@@ -325,17 +337,19 @@ def _disagreements(results: Mapping[str, LooResult], evidence: _Evidence) -> lis
     evidence : log evidence and kind of likelihood of each model, by name
     """
     notes = []
-    for measure in dict.fromkeys(evidence.measures.values()):  # each kind once, in the order of the models
-        # the models whose evidence can be compared, with the best of them by evidence (W) and by elpd (R)
-        names = [name for name in evidence.measures if evidence.measures[name] == measure]
+    kinds = dict.fromkeys(evidence.measures.values())  # each kind once, in the order of the models
+    for kind in kinds:
+        # among the models of this kind, whose evidence can be compared, the best by evidence and the best by elpd
+        names = [name for name in evidence.measures if evidence.measures[name] == kind]
         by_evidence = max(names, key=lambda name: evidence.log_evidence[name])
         by_elpd = max(names, key=lambda name: results[name].elpd)
 
-        # a gain in elpd is told if it is beyond chance, and beyond rounding where both predict the same
+        # how much better the second predicts labels; 1e-6 is more than rounding where both predict the same
         gain = _paired_difference(results[by_elpd], results[by_evidence])  # in nats, with its standard error
-        if gain.elpd <= max(2 * gain.se, 1e-6):
+        is_by_chance = gain.elpd <= max(2 * gain.se, 1e-6)
+        if is_by_chance:
             continue
-        # by how much the evidence speaks for W, in the same unit as the gain in elpd that speaks for R
+        # how much better the first is by evidence, in nats too
         nats = evidence.log_evidence[by_evidence] - evidence.log_evidence[by_elpd]
         notes.append(
             f"evidence and elpd disagree: {by_evidence} has the largest evidence (by {nats:.1f} nats), but {by_elpd} "
@@ -363,29 +377,33 @@ def _ignored_settings(models: Mapping[str, Any]) -> list[str]:
 def _lucky_best(elpd: Mapping[str, float], n_rows: int) -> list[str]:
     """A sentence if the best of more than 11 models may owe its elpd to chance.
 
-    Under the hypothesis that no model is better than the one in the middle, differences d to it are N(0, σ²), and the
-    largest of K of them is about Φ⁻¹(1 − 1/(2K)) σ. σ² is the mean of d² over the upper half. Models that are more than
-    10 √n nats below the best are left out: they would only move the middle.
+    Suppose that no model is truly better than the median one. Then the differences of their elpd to its elpd are draws
+    of N(0, σ²), and the largest of K draws is about Φ⁻¹(1 − 1/(2K)) σ. If the best model is no further above the
+    median, it may be best by luck.
 
     References
     ----------
     McLatchie & Vehtari (2024), §4.
     """
-    # Ascending, without models far below the best: where the terms of n rows spread by 1 nat, their sum has the
-    # standard error √n, and 10 √n nats are beyond any chance.
-    values = np.sort([value for value in elpd.values() if np.isfinite(value)])
-    values = values[values >= values.max(initial=-np.inf) - _COMPARABLE * np.sqrt(n_rows)]
+    # Models far below the best say nothing of chance, and would move the median. The terms of n rows spread by about 1
+    # nat, so that their sum has the standard error √n: 10 √n nats are beyond any chance.
+    ascending = np.sort([value for value in elpd.values() if np.isfinite(value)])
+    lowest = ascending.max(initial=-np.inf) - _COMPARABLE * np.sqrt(n_rows)
+    values = ascending[ascending >= lowest]
     if len(values) <= _MANY_MODELS:
         return []
-    difference = values - values[len(values) // 2]
+
+    # σ² is the mean square of the upper half alone, which bad models do not disturb: N(0, σ²) is symmetric
+    median = values[len(values) // 2]
+    difference = values - median  # ascending
     upper_half = difference[difference >= 0]
-    # The upper half of N(0, σ²) has the same mean square σ² as the whole, and is not disturbed by bad models.
     sigma = np.sqrt(np.mean(upper_half**2))
-    n_others = len(values) - 1
-    # `ndtri` is the quantile function Φ⁻¹ of the normal distribution
-    largest_by_chance = ndtri(1 - 1 / (2 * n_others)) * sigma
-    # the best is further above the middle than chance would bring it: nothing to say
-    if difference[-1] > largest_by_chance:
+
+    # what the largest of K differences would be by chance; `ndtri` is the quantile function Φ⁻¹ of the normal density
+    n_differences = len(values) - 1
+    largest_by_chance = ndtri(1 - 1 / (2 * n_differences)) * sigma
+    is_beyond_chance = difference[-1] > largest_by_chance
+    if is_beyond_chance:
         return []
     best = max(elpd, key=lambda name: elpd[name])
     return [
@@ -418,11 +436,11 @@ def _table(results: Mapping[str, LooResult], evidence: _Evidence) -> pd.DataFram
     results : leave-one-out result of each model, by name
     evidence : log evidence of each model, by name; NaN if there is none
     """
-    # Models are equal a priori, so their probabilities are proportional to the evidence, among those that have one. It
-    # is taken relative to the largest: exp of small log evidence would be 0.
+    # The probability of a model is p(M | data) = p(data | M) / Σ p(data | M'), by Bayes' theorem with equal prior
+    # probabilities; models without an evidence have NaN, and are left out of the sum. The largest evidence is divided
+    # out first, since exp of a small log evidence would be 0.
     table = pd.DataFrame({"log_evidence": evidence.log_evidence}).rename_axis("model")
     table["log_bayes_factor"] = table["log_evidence"] - table["log_evidence"].max()
-    # p(M | data) = p(data | M) / Σ p(data | M'), by Bayes' theorem with equal prior probabilities
     log_sum = logsumexp(table["log_bayes_factor"].dropna())
     table["probability"] = np.exp(table["log_bayes_factor"] - log_sum)
 
@@ -442,14 +460,15 @@ def _table(results: Mapping[str, LooResult], evidence: _Evidence) -> pd.DataFram
 
 
 def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np.ndarray, " k"]:
-    """Weights v ≥ 0, Σ v_k = 1, that maximise the score Σ_i w_i log Σ_k v_k p_ik, which is concave in v.
+    """Weights v of models, v ≥ 0 with Σ v_k = 1, whose average Σ_k v_k p_ik predicts the labels of n rows best.
 
-    With W = Σ w_i, the gradient of the mean score is g_k = (1/W) Σ_i w_i p_ik / Σ_l v_l p_il.
+    They maximise the score Σ_i w_i log Σ_k v_k p_ik, which is concave in v.
 
     Parameters
     ----------
-    pointwise : log p_ik of each model, nats; the weight of a model where one of them is not finite is NaN
-    weight : w_i, non-negative
+    pointwise : for each model k an array (n,) of log p_ik, nats, where p_ik is the probability that the model gives to
+        the label of row i. If one of them is not finite, the weight of the model is NaN
+    weight : (n,) w_i, non-negative
 
     References
     ----------
@@ -460,22 +479,25 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
     share = weight[has_weight] / weight.sum()  # (n,) w_i / W of the n rows with a weight
     log_p = np.stack(pointwise, 1)[has_weight]  # (n, k) log p_ik of the k models
 
-    # a model with an infinite or missing term has no weight, and the u others are stacked without it
+    # a model with an infinite or missing term has the weight NaN, and the u others are stacked without it
     stacked = np.full(log_p.shape[1], np.nan)
     is_usable = np.isfinite(log_p).all(0)  # (k,)
     n_usable = int(is_usable.sum())
     if not n_usable:
         return stacked
 
-    # p_ik relative to the best model of the row: a factor of a row adds a constant to the score, so the best v stays
+    # p_ik divided by the largest of its row: exp of very small logarithms would be 0. A factor of a row adds a constant
+    # to the score, so that the best weights stay the same.
     usable_log_p = log_p[:, is_usable]  # (n, u)
-    p = np.exp(usable_log_p - usable_log_p.max(1, keepdims=True))
+    largest_of_row = usable_log_p.max(1, keepdims=True)
+    p = np.exp(usable_log_p - largest_of_row)
 
     def loss(v: np.ndarray) -> tuple[float, np.ndarray]:
-        """Minus the mean score, and its gradient (u,)."""
-        mixed = np.maximum(p @ v, 1e-300)  # (n,) Σ_k v_k p_ik
-        # The derivative of −Σ_i s_i log Σ_k v_k p_ik in v_k is −Σ_i s_i p_ik / Σ_l v_l p_il.
-        return -share @ np.log(mixed), -(share / mixed) @ p
+        """Minus the mean score, −Σ_i s_i log Σ_k v_k p_ik with the share s_i of row i, and its gradient (u,)."""
+        mixture = np.maximum(p @ v, 1e-300)  # (n,) Σ_k v_k p_ik
+        minus_score = -share @ np.log(mixture)
+        gradient = -(share / mixture) @ p  # its derivative in v_k is −Σ_i s_i p_ik / Σ_l v_l p_il
+        return minus_score, gradient
 
     # SLSQP is a minimiser with constraints: 0 ≤ v_k ≤ 1 and Σ v_k − 1 = 0, whose gradient is a vector of ones
     optimum = minimize(
@@ -490,19 +512,24 @@ def stacked_weights(pointwise: Sequence[np.ndarray], weight: PerRow) -> Float[np
 
     # It stops near the best weights, and Newton's method goes on from there. Negative weights of rounding size are set
     # to 0 first.
-    stacked[is_usable] = _polished(optimum.x.clip(0), p, share)
+    stacked[is_usable] = _refined_by_newton(optimum.x.clip(0), p, share)
     return stacked
 
 
-def _polished(
+def _refined_by_newton(
     v: Float[np.ndarray, " k"], p: Float[np.ndarray, "n k"], share: Float[np.ndarray, " n"]
 ) -> Float[np.ndarray, " k"]:
-    """Stacking weights (k,) near the best, moved there by Newton's method.
+    """The weights v ≥ 0 of the largest score Σ_i s_i log Σ_k v_k p_ik with Σ_k v_k = 1, from weights near them.
 
-    An optimiser that compares scores stops where they differ by rounding ε, some √ε from the best weights. With s_i the
-    share of row i, Σ_i s_i log Σ_k v_k p_ik − Σ_k v_k has the same optimum as the score, without a constraint on Σ v:
-    the gradient g_k − 1 is 0 there where v_k > 0. Its second derivative is −Σ_i s_i r_ik r_il with
-    r_ik = p_ik / Σ_l v_l p_il.
+    Newton's method moves them, to more digits than an optimiser that compares scores. It needs a function whose maximum
+    is at the best weights without the constraint on their sum. That is
+
+        f(v) = Σ_i s_i log Σ_k v_k p_ik − Σ_k v_k
+
+    With r_ik = p_ik / Σ_l v_l p_il, its derivatives are
+
+        ∂f/∂v_k = Σ_i s_i r_ik − 1            0 at the best weights, where v_k > 0
+        ∂²f/∂v_k∂v_l = −Σ_i s_i r_ik r_il
 
     Parameters
     ----------
@@ -512,21 +539,22 @@ def _polished(
     """
     weights = v / v.sum()
     for _ in range(_NEWTON_STEPS):
-        # Newton's method: the step d to the maximum of the local parabola solves curvature · d = slope, here for the
-        # weights that are free to move.
-        relative = p / (p @ weights)[:, None]  # (n, k) r_ik
-        slope = share @ relative - 1  # (k,) g_k − 1
+        mixture = p @ weights  # (n,) Σ_l v_l p_il
+        ratio = p / mixture[:, None]  # (n, k) r_ik
+        slope = share @ ratio - 1  # (k,) ∂f/∂v_k
 
-        # models at weight 0 stay there unless the score would grow with their weight; f are free
+        # m of the k weights may move; a weight of 0 stays 0, unless the score would grow with it
         is_free = (weights > _NO_WEIGHT) | (slope > _NO_WEIGHT)
-        free_relative = relative[:, is_free]  # (n, f)
-        curvature = (share * free_relative.T) @ free_relative  # (f, f) minus the second derivative
-        # models that predict the same make it singular; least squares then takes the shortest step
+        ratio_of_free = ratio[:, is_free]  # (n, m)
+        curvature = (share * ratio_of_free.T) @ ratio_of_free  # (m, m) minus the second derivatives
+
+        # Newton's step solves curvature · step = slope. Models that predict the same make the matrix singular, and
+        # least squares then takes the shortest step.
         step = np.linalg.lstsq(curvature, slope[is_free], rcond=_ALIKE)[0]
         if abs(step).max() > _NEAR:  # the optimiser has not come near enough for Newton's method
             return weights
 
-        # weights that a step made negative stay at 0, and the sum is 1 again
+        # weights that a step made negative are 0 now, and the sum is 1 again
         moved = np.zeros_like(weights)
         moved[is_free] = (weights[is_free] + step).clip(0)
         weights = moved / moved.sum()

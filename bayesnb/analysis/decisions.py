@@ -160,8 +160,8 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
     if not hasattr(estimator, "fit"):
         return _moved_table(estimator, class_prior, old)
 
-    # Any other classifier is put into a `MovedClassPrior`, which multiplies its probabilities. One that decides by
-    # costs does not predict the most probable label, so that other probabilities would not tell its decisions.
+    # Any other classifier is put into a `MovedClassPrior`, which multiplies its probabilities by new/old. One that
+    # decides by costs is refused: it does not predict the most probable label.
     if not hasattr(estimator, "predict_proba") or isinstance(estimator, CostClassifier):
         raise TypeError(
             f"`estimator` is a {type(estimator).__name__}; only a classifier that predicts the most probable label has "
@@ -211,7 +211,8 @@ def _moved_table(table: Any, class_prior: Any, old: Any) -> Float[np.ndarray, "n
     class_prior, old : new and old probabilities of the classes 0 … c − 1, in this order or by number
     """
     p = as_numbers("estimator", table, "a fitted classifier, or a table of class probabilities (n, c)")
-    if p.ndim != 2 or not (p >= 0).all() or not np.allclose(p.sum(1), 1, atol=_SUM_TOLERANCE):
+    is_table = p.ndim == 2 and (p >= 0).all() and np.allclose(p.sum(1), 1, atol=_SUM_TOLERANCE)
+    if not is_table:
         raise ValueError(
             f"`estimator` is a table of shape {p.shape}; it needs class probabilities (n, c), each row with the sum 1"
         )
@@ -220,11 +221,13 @@ def _moved_table(table: Any, class_prior: Any, old: Any) -> Float[np.ndarray, "n
 
     labels = np.arange(p.shape[1])  # a table has no labels, so its classes are 0 … c − 1
     new_prior = _class_probabilities("class_prior", class_prior, labels)  # (c,)
-    # p'(c | x) ∝ p(c | x) · new_c / old_c: Bayes' theorem with the same p(x | c) and another p(c). In logarithms, and
-    # `log_normalize` makes the sum 1 over the classes of each row.
-    log_ratio = np.log(new_prior) - np.log(_old_prior(old, labels))  # (c,)
+    old_prior = _old_prior(old, labels)  # (c,)
+
+    # p'(c | x) ∝ p(c | x) · new_c / old_c, which is Bayes' theorem with the same p(x | c) and another p(c)
+    log_ratio = np.log(new_prior) - np.log(old_prior)  # (c,)
     with np.errstate(divide="ignore"):  # a probability of 0 has the logarithm −∞, and stays 0
-        return np.exp(log_normalize(np.log(p) + log_ratio))
+        log_p = np.log(p) + log_ratio  # (n, c) but for a constant of each row
+        return np.exp(log_normalize(log_p))  # over the classes of each row the sum is 1
 
 
 def _in_order(name: str, prior: Any, classes: np.ndarray) -> np.ndarray:
@@ -261,12 +264,11 @@ def _old_prior(old: Any, classes: np.ndarray) -> Float[np.ndarray, " c"]:
 def _known_prior(estimator: Any) -> Any:
     """The class probabilities (c,) that a fitted classifier was fitted with; None where it does not tell them.
 
-    Public attributes say so: `class_prior_`, or as in scikit-learn `class_log_prior_` or `priors_`. Of a pipeline it is
-    the last step that tells. With `class_weight` the predicted probabilities are for other class frequencies than these
-    attributes tell, so it is None again.
+    They are a public attribute: `class_prior_`, or as in scikit-learn `class_log_prior_` or `priors_`. With the setting
+    `class_weight` the predicted probabilities are for other class frequencies than these, so it is None again.
     """
     last = estimator
-    if hasattr(estimator, "steps"):  # a pipeline: a list of (name, estimator)
+    if hasattr(estimator, "steps"):  # a pipeline: a list of (name, estimator), of which the last is the classifier
         _, last = estimator.steps[-1]
 
     if getattr(last, "class_weight", None) is not None:  # it multiplied the frequencies of the classes in the fit
@@ -539,7 +541,7 @@ class CostClassifier(AbstractWrapper):
         check_is_fitted(self)
         fitted = self.estimator_
         labels = column_or_1d(y)
-        # a label that the classifier does not know has no row in the table of costs
+        # a label that the classifier does not know has no row in the table of costs: ValueError
         unknown = np.unique(labels[~np.isin(labels, fitted.classes_)])
         if len(unknown):
             raise ValueError(f"`y` has the labels {unknown}, which are no classes; leave them out")
@@ -549,9 +551,9 @@ class CostClassifier(AbstractWrapper):
         true_class = np.searchsorted(fitted.classes_, labels)  # (n,)
         decision = decide(fitted.predict_proba(X), table, self.abstain_cost)  # (n,) class number, or −1 for abstaining
 
-        # The cost of each row is the entry [true class, decision] of the table. Where the decision is −1, this index
-        # has picked the last column, which means nothing, and the cost of abstaining replaces it. For example, the true
-        # classes (0, 1) and the decisions (1, −1) cost table[0, 1] and `abstain_cost`.
+        # For example, the true classes (0, 1) and the decisions (1, −1) cost table[0, 1] and `abstain_cost`. The index
+        # −1 picks the last column of the table, which means nothing, and is replaced.
         costs_of_classes = table[true_class, decision]  # (n,)
-        costs = np.where(decision == ABSTAIN, self.abstain_cost, costs_of_classes)
+        abstains = decision == ABSTAIN
+        costs = np.where(abstains, self.abstain_cost, costs_of_classes)
         return -float(np.average(costs, weights=sample_weight))

@@ -22,20 +22,31 @@ Either is climbed by turns. Given q_i, the best q(θ) is p(θ | r), the best θ 
 proportional to exp E log p(x_i, c | θ), the mean over q(θ), and to p(x_i, c | θ). No step lowers the bound. At λ = 1
 the left-hand side of the first line is the exact log evidence log p(X, y_L), a sum over all labels that U could have.
 
+A class may have no row with a label, as in a table of positives and unlabelled rows. Then the rows do not tell how
+frequent the positives are, because any part of U may be positive: their probability in U, π_U, is fixed. Where U is a
+sample of the population, π_U is the class prior π of the population. Where the labelled rows come out of the same
+sample of n rows, and l of them were labelled, which is the share c = l / (n π) of all positives, fewer are left in U:
+
+    π_U = π (1 − c) / (1 − π c) = (n π − l) / (n − l)
+
 References
 ----------
 Nigam, McCallum, Thrun & Mitchell (2000), Text classification from labeled and unlabeled documents using EM, Machine
 Learning 39, §4 and §5.1 (λ; there the objective keeps no constants and θ is the mode).
 Beal (2003), Variational algorithms for approximate Bayesian inference, PhD thesis, theorem 2.2: conjugate families.
 Neal & Hinton (1998), A view of the EM algorithm that justifies incremental, sparse, and other variants.
+Ward, Hastie, Barry, Elith & Leathwick (2009), Presence-only data and the EM algorithm, Biometrics 65: π is not
+identified.
+Elkan & Noto (2008), Learning classifiers from only positive and unlabeled data, KDD: the share c.
 """
 
 import warnings
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import jax
 import numpy as np
+import pandas as pd
 from scipy import sparse
 from scipy.special import entr
 from sklearn.base import clone
@@ -49,14 +60,16 @@ from ..estimators._suited import check_independent, split_labels
 from ..estimators._view import learn_columns
 from ..estimators._wrapper import AbstractWrapper
 from ..families.base import as_jax
+from ..families.classes import FixedClasses
 from ..models.naive_bayes import NaiveBayes, Rows, Statistics, by_rows
 from ..numerics.arrays import Table
 from ..numerics.progress import tracked
 from ..numerics.pytrees import map_leaves
 from ..numerics.special import log_normalize
-from ..numerics.supports import check_choice, check_least
+from ..numerics.supports import check_choice, check_least, is_single, shortened
 from ..sums.rows import rows_at
 from ..sums.statistics import one_hot
+from ..tables.names import listed
 
 
 @dataclass(eq=False, repr=False)
@@ -74,6 +87,11 @@ class HalfLabelledClassifier(AbstractWrapper):
         other rows). If the model is wrong, rows without a label can make it worse. Choose λ on held-out labels
     missing_label : the value that marks a missing label, by default −1 as in scikit-learn. None, NaN and pandas.NA
         always mark a missing label. Set it to None if −1 is one of your labels
+    classes : (c,) all labels, sorted, if no row has one of them: ["no", "yes"], where some rows are known to be "yes"
+        and nothing is known of the others. The estimator then needs a `class_prior`. Default: the labels of the rows
+    sampling : what a `class_prior` of the estimator is for. "population" (default): the rows without a label are a
+        sample of the population, and it is theirs. "labelled-removed": all rows together are that sample, some of which
+        were then labelled. It is that of all rows, and is converted to that of the rows without a label
     max_iter : largest number of iterations; each is a pass over the rows without a label
     tol : the fit stops if an iteration raises the bound by less than this, in nats a row
 
@@ -84,6 +102,8 @@ class HalfLabelledClassifier(AbstractWrapper):
         treats the soft labels as data. The bound on the evidence of the data is `lower_bound_`
     classes_, n_features_in_, feature_names_in_ : as in scikit-learn; the classes are those of the rows with a label
     label_distributions_ : (n, c) q_i(c) of all rows; one-hot if the label was given
+    unlabelled_class_prior_ : (c,) class probabilities of the rows without a label. `estimator_` predicts with those of
+        the population, which differ from them if `sampling` is "labelled-removed"
     transduction_ : (n,) labels of all rows: the given label, or else the most probable one
     lower_bounds_ : (n_iter_,) the bound after each iteration, in nats; it never decreases
     lower_bound_ : the last of them
@@ -92,6 +112,10 @@ class HalfLabelledClassifier(AbstractWrapper):
     Notes
     -----
     The fit starts from the posterior of the rows with a label. It finds a local optimum, which depends on these rows.
+    A class without a labelled row starts from all rows without a label, each with the weight of its class prior.
+
+    With positives and unlabelled rows everything rests on the class prior and on the model. If columns depend on each
+    other within a class, the fit finds a cluster of rows that the model describes well, not the negatives.
 
     A prior that is scaled by the data (`GaussianNB`, `GaussianDA`, `PoissonNB`, `ExponentialNB`, "clop") is scaled by
     all rows. Rows without a label have the weight λ there too. The scale needs no labels, so it is the same in all
@@ -111,6 +135,17 @@ class HalfLabelledClassifier(AbstractWrapper):
     >>> known = np.where(np.arange(150) % 10 == 0, y, -1)  # -1: no label
     >>> HalfLabelledClassifier(GaussianNB()).fit(X, known).score(X, y)
     0.9
+
+    Positives and unlabelled rows. Of all rows 30 % are positive, and half of these have a label:
+
+    >>> rng = np.random.default_rng(0)
+    >>> is_positive = rng.random(2000) < 0.3
+    >>> X = rng.normal(size=(2000, 3)) + is_positive[:, None]
+    >>> y = np.where(is_positive & (rng.random(2000) < 0.5), "yes", None)
+    >>> nb = GaussianNB(class_prior=[0.7, 0.3])
+    >>> few = HalfLabelledClassifier(nb, classes=["no", "yes"], sampling="labelled-removed").fit(X, y)
+    >>> few.unlabelled_class_prior_.round(2), round(few.score(X, np.where(is_positive, "yes", "no")), 2)
+    (array([0.82, 0.18]), 0.83)
     """
 
     estimator: Any
@@ -118,6 +153,8 @@ class HalfLabelledClassifier(AbstractWrapper):
     method: Any = "variational"
     unlabelled_weight: Any = 1.0
     missing_label: Any = -1
+    classes: Any = None
+    sampling: Any = "population"
     max_iter: Any = 500
     tol: Any = 1e-6
 
@@ -134,7 +171,8 @@ class HalfLabelledClassifier(AbstractWrapper):
         ------
         ValueError
             if there is no label, or if −1 is both a class and the missing label. Also if a parameter is out of range,
-            or if the estimator cannot use soft labels. Errors of the estimator are passed on
+            or if the estimator cannot use soft labels. Also if no row has the label of a class and there is no class
+            prior, or of two classes. Errors of the estimator are passed on
 
         Warns
         -----
@@ -146,9 +184,11 @@ class HalfLabelledClassifier(AbstractWrapper):
         # Of n rows, l have a label and u have none. Labels become class numbers, and cells become numbers, as arrays by
         # block: a block is one family with the columns that it reads.
         with naming("X", "y"):  # errors of the checks then name these arguments
-            labels, is_missing = split_labels(y, self.missing_label)  # (l,) labels, and (n,) whether a row has none
+            # (l,) labels, and (n,) whether a row has none
+            labels, is_missing = split_labels(y, self.missing_label, is_one_enough=self.classes is not None)
             check_classification_targets(labels)
-        classes, index = np.unique(labels, return_inverse=True)  # (c,), and (l,) class numbers
+        classes = self._all_classes(labels, bool(is_missing.any()))  # (c,), sorted
+        index = np.searchsorted(classes, labels)  # (l,) class numbers
         model = learn_columns(clone(self.estimator), X, classes)  # levels and kinds of columns, from all rows
         rows = model.encode(X)
         with naming("X", "y"):
@@ -168,7 +208,9 @@ class HalfLabelledClassifier(AbstractWrapper):
         # A prior that is scaled by the rows depends on their weight, but not on how it is shared out among the classes.
         # So soft labels of 1/c give the prior of all iterations.
         uniform = np.full((is_missing.sum(), len(classes)), 1 / len(classes))  # (u, c)
-        prior = model.prior_for(data.statistics(uniform))
+        prior_of_all = model.prior_for(data.statistics(uniform))
+        self._check_class_without_labels(prior_of_all, data, classes)
+        prior = self._with_prior_of_unlabelled(prior_of_all, data, classes, float(weight[is_missing].sum()))
         # soft labels and parameters in turns: `q` (u, c) label distributions, `bounds` after each iteration
         climb = self._climb(prior, data)
         if not climb.has_ended:
@@ -184,6 +226,7 @@ class HalfLabelledClassifier(AbstractWrapper):
             lower_bounds_=np.array(climb.bounds),
             lower_bound_=climb.bounds[-1],
             label_distributions_=label_distributions,
+            unlabelled_class_prior_=np.exp(prior.update(climb.statistics).classes.log_predictive()),
             transduction_=classes[label_distributions.argmax(1)],
         )
 
@@ -191,6 +234,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         """Raise a ValueError that names the first setting out of range."""
         check_independent(self.estimator, "the probability of a missing label")
         check_choice("method", self.method, ("variational", "em"))  # ValueError unless it is one of these
+        check_choice("sampling", self.sampling, ("population", "labelled-removed"))
         check_least(1, max_iter=self.max_iter)  # ValueError unless a whole number of at least 1
         if not 0 <= self.unlabelled_weight <= 1:
             raise ValueError(f"`unlabelled_weight` is {self.unlabelled_weight}; it needs to be from 0 to 1")
@@ -221,7 +265,7 @@ class HalfLabelledClassifier(AbstractWrapper):
         and whether it has stopped rising
         """
         # the first posterior is that of the rows with a label; `update` adds sums over rows to a conjugate prior
-        posterior = prior.update(data.labelled)
+        posterior = prior.update(self._first_statistics(prior, data))
         if self.method == "em" and _has_no_mode(posterior):
             raise ValueError("`estimator` has concentrations below 1, so there is no mode; use method='variational'")
 
@@ -247,6 +291,19 @@ class HalfLabelledClassifier(AbstractWrapper):
             if has_ended:
                 break
         return _Climb(q, stats, bounds, has_ended)
+
+    def _first_statistics(self, prior: NaiveBayes, data: "_Data") -> Statistics:
+        """The sums over rows that the fit starts from: the rows with a label, and for a class without any the others.
+
+        Of a class without a labelled row it is not known what its rows look like. At first they look like the average
+        row without a label, of which it has the share that its class prior says.
+        """
+        is_unseen = data.labelled.n == 0  # (c,); `n` is the weight of the rows of each class
+        if self.classes is None or not is_unseen.any():
+            return data.labelled
+        pi = np.exp(prior.classes.log_predictive())  # (c,)
+        first_q = np.tile(np.where(is_unseen, pi, 0), (len(data.unlabelled_weight), 1))  # (u, c)
+        return data.statistics(first_q)
 
     def _log_label_weights(self, posterior: NaiveBayes, rows: Rows) -> Table:
         """For u rows without a label, log q_i(c) of the best label distribution but for a constant of the row, (u, c).
@@ -276,6 +333,110 @@ class HalfLabelledClassifier(AbstractWrapper):
 
         return by_rows(mean_log_joint, rows)  # calls it for some rows at a time, so that tables stay small
 
+    # --- classes without a labelled row -----------------------------------------------------------------------------
+
+    def _all_classes(self, labels: np.ndarray, has_unlabelled: bool) -> np.ndarray:
+        """All classes, (c,), sorted: the setting `classes`, or else the labels (l,) of the rows.
+
+        Parameters
+        ----------
+        labels : (l,) of the rows that have one
+        has_unlabelled : whether some rows have none
+
+        Raises
+        ------
+        ValueError
+            if `classes` is not two or more labels in order, or lacks a label of the rows. The order matters, because
+            the class prior of the estimator is in it. Also if there is a single label beside rows without one
+        """
+        if self.classes is None:
+            classes = np.unique(labels)
+            if len(classes) == 1 and has_unlabelled:
+                raise ValueError(
+                    f"all labels in `y` are {classes.tolist()[0]!r}; name every label there is in `classes`, and give "
+                    "`estimator` a class prior, as rows cannot tell how frequent a class without labels is"
+                )
+            return classes
+        given = [] if is_single(self.classes) else list(self.classes)
+        classes = np.unique(pd.Series(given, dtype=object).infer_objects().to_numpy())
+        if len(classes) < 2 or classes.tolist() != given:
+            raise ValueError(
+                f"`classes` is {shortened(self.classes)}; it needs two or more different labels, sorted, as the class "
+                "prior of the estimator is in this order"
+            )
+        if self.missing_label is not None and self.missing_label in classes.tolist():
+            raise ValueError(
+                f"`classes` has {self.missing_label!r}, which marks a missing label. Set missing_label=None, and mark "
+                "missing labels by None or NaN"
+            )
+        unknown = np.setdiff1d(labels, classes).tolist()
+        if unknown:
+            raise ValueError(f"`y` has the label {unknown[0]!r}, which is not one of `classes`, {classes.tolist()}")
+        return classes
+
+    def _check_class_without_labels(self, prior: NaiveBayes, data: "_Data", classes: np.ndarray) -> None:
+        """ValueError if rows cannot tell what a class without a labelled row looks like, or nothing how frequent it is.
+
+        Parameters
+        ----------
+        prior : of the estimator
+        data : the rows with and without a label
+        classes : (c,) labels
+        """
+        unseen = classes[data.labelled.n == 0].tolist()
+        if self.classes is None or not unseen:
+            return
+        if len(unseen) > 1:
+            raise ValueError(
+                f"no row has the labels {listed(unseen)} of `classes`; rows without a label cannot tell two such "
+                "classes apart. Give labelled rows of all classes but one"
+            )
+        if not data.unlabelled_weight.any():
+            raise ValueError(
+                f"no row has the label {unseen[0]!r} of `classes`, so rows without a label have to show what it looks "
+                "like; give such rows, with an `unlabelled_weight` above 0"
+            )
+        if not isinstance(prior.classes, FixedClasses):
+            raise ValueError(
+                f"no row has the label {unseen[0]!r} of `classes`, so the rows do not tell how frequent it is; give "
+                f"the class prior of the rows without a label, as in {type(self.estimator).__name__}(class_prior=…), "
+                f"{len(classes)} probabilities in the order {classes.tolist()}"
+            )
+
+    def _with_prior_of_unlabelled(
+        self, prior: NaiveBayes, data: "_Data", classes: np.ndarray, unlabelled: float
+    ) -> NaiveBayes:
+        """The prior with the class probabilities of the rows without a label, as `sampling` says.
+
+        Where the labelled rows come out of the same sample as the others, n π_c rows of class c are expected in it, of
+        which l_c have a label: of the n − l others the share (n π_c − l_c) / (n − l) is of the class.
+
+        Parameters
+        ----------
+        prior, data, classes : as above
+        unlabelled : weight n − l of the rows without a label, without the factor λ
+        """
+        if self.sampling == "population":
+            return prior
+        if not isinstance(prior.classes, FixedClasses):
+            raise ValueError(
+                "`sampling` is 'labelled-removed', but `estimator` has no class prior that could be converted; give "
+                f"that of all rows, as in {type(self.estimator).__name__}(class_prior=…)"
+            )
+        labelled = data.labelled.n  # (c,)
+        expected = prior.classes.pi * (labelled.sum() + unlabelled)  # (c,) rows of each class, n π_c
+        is_exceeded = labelled > expected
+        if is_exceeded.any():
+            k = int(is_exceeded.argmax())
+            raise ValueError(
+                f"class {classes.tolist()[k]!r} has {labelled[k]:g} labelled rows, but by the class prior only "
+                f"{expected[k]:.4g} of all {labelled.sum() + unlabelled:g} rows; raise its class prior, or set "
+                "sampling='population' if the labelled rows are no part of the sample"
+            )
+        if not unlabelled:
+            return prior
+        return replace(prior, classes=FixedClasses((expected - labelled) / unlabelled))
+
     # --- the NumPyro side -------------------------------------------------------------------------------------------
 
     def numpyro_model(self, X: Any, y: Any) -> None:
@@ -294,8 +455,12 @@ class HalfLabelledClassifier(AbstractWrapper):
         from numpyro import handlers
 
         nb = self.estimator_
-        prior = as_jax(nb.prior_)
-        labels, is_missing = split_labels(y, self.missing_label)  # the labels that are there, and which rows have none
+        prior = nb.prior_
+        if isinstance(prior.classes, FixedClasses):  # those of the rows without a label, as in the fit
+            prior = replace(prior, classes=FixedClasses(self.unlabelled_class_prior_))
+        prior = as_jax(prior)
+        # the labels that are there, and which rows have none
+        labels, is_missing = split_labels(y, self.missing_label, is_one_enough=self.classes is not None)
         cells = nb.model_.encode(X)  # by block
         rows = {name: as_jax(x.toarray() if sparse.issparse(x) else x) for name, x in cells.items()}
 

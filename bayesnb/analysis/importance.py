@@ -14,13 +14,14 @@ from scipy import sparse
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
+from ..estimators._named import given_names, last_step
 from ..estimators._suited import check_independent, check_own
 from ..models.naive_bayes import Rows
 from ..models.one_dependence import OneDependence
 from ..numerics.arrays import Float, Int, Scalar, Table
 from ..numerics.progress import tracked
 from ..numerics.special import log_normalize
-from ..numerics.supports import check_level, is_single, shortened
+from ..numerics.supports import check_level
 from ..numerics.weights import RowWeights, Terms, row_weights
 from ..posterior.folds import FittedRows, Fold, folds
 from ..posterior.held_out import column_of
@@ -37,6 +38,7 @@ def importance(
     groups: Any = None,
     held_out: bool = False,
     level: Scalar = 0.9,
+    feature_names: Any = None,
 ) -> pd.DataFrame:
     """How well each column alone predicts the labels, and what the model loses without it, by exact leave-one-out.
 
@@ -54,12 +56,14 @@ def importance(
     Parameters
     ----------
     estimator : a fitted estimator, or a fitted `CalibratedClassifierLOO`, whose `elpd_gain` is that of the calibrated
-        probabilities, by the map as it is. A `DiscriminativeNB` answers by its own method `importance`
+        probabilities, by the map as it is. A `DiscriminativeNB` answers by its own method `importance`. Or a fitted
+        pipeline that ends in one of these: its other steps transform X first, and name the features
     X, y, sample_weight : rows, labels and weights, as in the method `loo`. Weights of an integer type count rows: one
         unit of a row leaves, and its term counts w times. Weights of a float type are importance: the row leaves whole
     groups : (n,) labels of groups of rows that are left out together, such as `posterior.loo.copies(X, y)`
     held_out : True if the rows were not fitted. Nothing is then left out
     level : level of the intervals, mean ± z standard errors over the rows, or over the groups
+    feature_names : (d,) names of the features, where X has none, or the fitted pipeline or transformer that made it
 
     Returns
     -------
@@ -72,7 +76,8 @@ def importance(
     TypeError
         if the estimator is not one of bayesnb
     ValueError
-        if the rows were never fitted and `held_out` is False, or if `level` is out of range
+        if the rows were never fitted and `held_out` is False, if `level` is out of range, or if there is not one name
+        for each feature
 
     Notes
     -----
@@ -96,40 +101,47 @@ def importance(
     >>> table.feature.tolist(), bool(table.low[0] > 0.4), bool(table.low[1] < 0)
     ([1, 0], True, True)
     """
-    if hasattr(type(estimator), "importance"):  # `DiscriminativeNB` has a method of its own
+    # of a pipeline the last step, the rows that it reads, and the names that the pipeline has for them
+    step = last_step(estimator, X, feature_names)
+    if hasattr(type(step.estimator), "importance"):  # `DiscriminativeNB` has a method of its own
         if held_out:
             raise ValueError("`held_out` is True; DiscriminativeNB leaves its training rows out, so give these")
-        return estimator.importance(X, y, sample_weight, groups=groups, level=level)
+        settings = {"groups": groups, "level": level, "feature_names": step.feature_names}
+        return step.estimator.importance(step.X, y, sample_weight, **settings)
 
-    # a calibrated estimator holds the fitted naive Bayes model, and a map from its log probabilities to probabilities
-    calibration = getattr(estimator, "calibrated", None)
-    model = estimator if calibration is None else estimator.estimator_
+    # A calibrated estimator holds a fitted naive Bayes model, `estimator_`, and a map from the log class probabilities
+    # of this model to calibrated probabilities, `calibrated`.
+    calibration = getattr(step.estimator, "calibrated", None)
+    model = step.estimator if calibration is None else step.estimator.estimator_
     check_own(model, "importance")  # TypeError, with advice, unless the estimator can do that
     nb = fitted_copy(model)  # another thread may fit it again meanwhile
     check_level(level)  # ValueError unless between 0 and 1
+    names = nb.model_.feature_names
+    if step.feature_names is not None:
+        names = given_names(step.feature_names, nb.n_features_in_)
 
     def log_proba(log_joint: Table) -> Table:
         """log p(y = c | x_i), (m, c), of log p(x_i, y = c), as the estimator predicts: normalised, then calibrated."""
         log_p = log_normalize(log_joint)
         return log_p if calibration is None else np.log(calibration(log_p))
 
-    # the rows as the blocks of the model read them, with class numbers (n,), weights, and groups that leave together
+    # the rows, with class numbers (n,), weights, and numbers of the groups that are left out together
     label = nb.model_.class_index(y)
     n = len(label)
     weights = row_weights(sample_weight, n)
     group = None if groups is None else group_places(groups, n)
-    data = FittedRows(nb.model_.encode(X), label, weights, group)
+    data = FittedRows(nb.model_.encode(step.X), label, weights, group)
 
-    # what the model of all columns predicts; then, for each column, the scores by it alone and without it
+    # what the model with all columns predicts of each row
     if held_out:
-        # nothing is left out: the fitted model predicts all rows
-        predictions = _predictions_of_new_rows(nb, data)
+        predictions = _predictions_of_new_rows(nb, data)  # by the model as it is: it has not seen the rows
     else:
-        # each row by the model without it; `nb.loo` has the predictions by all columns
-        predictions = _leave_one_out_predictions(nb, data, nb.loo(X, y, weights, groups=groups))
-    # for each feature the blocks that read it, and its column there; a block is the columns of one family
+        loo = nb.loo(step.X, y, weights, groups=groups)
+        predictions = _leave_one_out_predictions(nb, data, loo)  # of each row by the model without it
+
+    # then both scores of each column, from predictions by the column alone and by the model without it
     sums = _sum_scores(data, predictions, _block_columns_of_features(nb), log_proba)
-    return _table(nb.model_.feature_names, sums, level)
+    return _table(names, sums, level)
 
 
 class _Predictions(NamedTuple):
@@ -171,13 +183,15 @@ def _leave_one_out_predictions(nb: Any, data: FittedRows, loo: Any) -> _Predicti
 
 
 def _block_columns_of_features(nb: Any) -> list[list[tuple[str, int]]]:
-    """For each feature, the blocks that read it, by name, and its column in each: one block, or one for each class.
+    """For each feature, where the model has it: names of blocks, and the position of the feature in each.
 
-    For example, where block "a" reads the features 0 and 2, feature 2 has [("a", 1)].
-    A block is the columns of one family, such as Gaussian, with their posterior.
+    A block is one family, such as Gaussian, with the features that it reads. For example, if block "a" reads the
+    features 0 and 2, then feature 2 has the list [("a", 1)]. A feature that each class models by a family of its own is
+    in several blocks.
     """
+    features_of_blocks = nb.model_.block_columns  # numbers of the features, by name of the block
     block_columns: list[list[tuple[str, int]]] = [[] for _ in range(nb.n_features_in_)]
-    for block, features in nb.model_.block_columns.items():
+    for block, features in features_of_blocks.items():
         for column, feature in enumerate(features):
             block_columns[feature].append((block, column))
     return block_columns
@@ -188,17 +202,20 @@ def _block_columns_of_features(nb: Any) -> list[list[tuple[str, int]]]:
 
 @dataclass
 class _ScoreSums:
-    """Sums over independent terms, of which the mean scores and their standard errors are made.
+    """Sums over rows, of which the mean scores of the features and their standard errors are made.
 
-    A term has the weight v, the weighted score s, and occurs q times, as in `numerics.weights.Terms`. There are two
-    scores of each feature: its information, and the gain of the model from it. Squares are summed about a centre m₀
-    near the mean, since a difference of large sums has lost digits.
+    There are two scores of each of d features: its information, and what the model gains from it. A term is a row, or a
+    group of rows that leave together. It has the weight v, the weighted score s = weight · score, and occurs q times:
+    more than once if weights count equal rows. The mean score is Σ q s / Σ q v.
+
+    Its standard error needs sums of squares. A difference of two large sums would have lost digits, so scores are
+    measured from a centre m₀ near the mean: u = s − m₀ v.
 
     Fields
     ------
     centre : (2, d) m₀, the mean of the first terms of each feature; NaN before there are any
-    u, u_v, u_squared : (2, d) Σ q u, Σ q u v and Σ q u², u = s − m₀ v
-    v, v_squared : Σ q v and Σ q v²
+    u, u_v, u_squared : (2, d) Σ q u, Σ q u v and Σ q u²
+    v, v_squared : Σ q v and Σ q v², the same for all features
     """
 
     centre: Float[np.ndarray, "2 d"]
@@ -215,51 +232,49 @@ class _ScoreSums:
         return cls(centre=np.full(shape, np.nan), u=np.zeros(shape), u_v=np.zeros(shape), u_squared=np.zeros(shape))
 
     def add_weights(self, terms: Terms) -> None:
-        """Add the weights v of some terms, and their squares; they are the same for all features."""
-        # `times` is q, how often a term occurs, as in rows that count several times
+        """Add Σ q v and Σ q v² of some terms, with v their weights and q how often each occurs."""
         self.v += terms.times @ terms.weight
         self.v_squared += terms.times @ terms.weight**2
 
     def add(self, feature: int, terms: Terms) -> None:
-        """Add the two scores of a feature over k terms: three sums of u = s − m₀ v.
+        """Add the two scores of a feature over k terms: Σ q u, Σ q u v and Σ q u², where u = s − m₀ v.
 
         The centre m₀ of a feature is the mean of the first terms that come: any number near the mean of all will do.
 
         Parameters
         ----------
         feature : number of the feature
-        terms : weighted scores s (2, k), with weights v (k,), and how often each term occurs, q (k,)
+        terms : `value` (2, k) the weighted scores s, `weight` (k,) the weights v, `times` (k,) how often each occurs, q
         """
-        # a fold without rows of weight has no terms, and so no mean for a centre
-        if not len(terms.weight):
+        if not len(terms.weight):  # no row has a weight above 0
             return
-        if np.isnan(self.centre[:, feature]).all():
+        has_no_centre = np.isnan(self.centre[:, feature]).all()
+        if has_no_centre:
             self.centre[:, feature] = terms.mean()
-        # `outer` is the table of products m₀ v, a line for each score: sums over the k terms follow by @
-        u = terms.value - np.multiply.outer(self.centre[:, feature], terms.weight)  # (2, k) s − m₀ v
-        self.u[:, feature] += u @ terms.times
+
+        centre = self.centre[:, feature]  # (2,) m₀ of each score
+        u = terms.value - centre[:, None] * terms.weight  # (2, k) s − m₀ v
+        self.u[:, feature] += u @ terms.times  # @ sums over the k terms
         self.u_v[:, feature] += u @ (terms.times * terms.weight)
         self.u_squared[:, feature] += u**2 @ terms.times
 
     def mean(self) -> Float[np.ndarray, "2 d"]:
-        """Σ q s / Σ q v, the weighted means of both scores of each feature.
+        """The weighted means m = Σ q s / Σ q v of both scores of each feature.
 
-        Sums are of u = s − m₀ v, so the mean is m₀ + Σ q u / Σ q v.
+        With u = s − m₀ v, which has been summed, this is m = m₀ + Σ q u / Σ q v.
         """
         return self.centre + self.u / self.v
 
     def standard_error(self) -> Float[np.ndarray, "2 d"]:
-        """√(Σ q (s − m v)²) / Σ q v, the standard error of the mean m: of a ratio of two sums over independent terms.
+        """The standard errors √(Σ q (s − m v)²) / Σ q v of the means m of both scores of each feature.
 
-        It is the delta method for a ratio of sums: the error of Σ s / Σ v is that of Σ (s − m v), divided by Σ v.
-
-        The sums are about a centre m₀, of u = s − m₀ v. With shift = m − m₀ it is s − m v = u − shift v, whose square
-        is u² − 2 shift u v + shift² v².
+        A mean is a ratio of two sums over independent terms, Σ q s / Σ q v. By the delta method its error is that of
+        Σ q (s − m v), divided by Σ q v.
         """
-        shift = self.u / self.v
-        # (2, d) Σ q (s − m v)², never negative but for rounding
-        squares = self.u_squared - 2 * shift * self.u_v + shift**2 * self.v_squared
-        return np.sqrt(np.maximum(squares, 0)) / self.v
+        # from u = s − m₀ v, which has been summed: s − m v = u − (m − m₀) v, and its square has three terms
+        shift = self.u / self.v  # (2, d) m − m₀
+        squares = self.u_squared - 2 * shift * self.u_v + shift**2 * self.v_squared  # (2, d) Σ q (s − m v)²
+        return np.sqrt(np.maximum(squares, 0)) / self.v  # the sum may be negative by rounding
 
 
 def _sum_scores(
@@ -268,7 +283,7 @@ def _sum_scores(
     columns_of_features: list[list[tuple[str, int]]],
     log_proba: Callable[[Table], Table],
 ) -> _ScoreSums:
-    """The two scores of every feature, information and gain, summed over all rows fold by fold.
+    """The two scores of every feature, information and gain, summed over all rows, some rows at a time.
 
     Parameters
     ----------
@@ -278,39 +293,57 @@ def _sum_scores(
     log_proba : log p(y = c | x_i) of log p(x_i, y = c), both (m, c)
     """
     sums = _ScoreSums.zero(len(columns_of_features))
-    # `tracked` yields the items, and shows on a terminal how many are done
+    # A fold is m rows with the model that predicts them. `tracked` yields one after the other, and shows on a terminal
+    # how many are done.
     for fold in tracked(predictions.folds, "importance", unit="parts of the rows"):
-        # the m rows of the fold, with what is the same for every feature: labels, weights, predictions
-        part = _part_of_fold(fold, data, predictions, log_proba)
-        no_scores = np.zeros((2, len(part.label)))
-        sums.add_weights(part.terms(no_scores))  # the weights of the m rows are the same for all features
-
+        rows = _rows_of_fold(fold, data, predictions, log_proba)  # with what is the same for every feature
+        no_scores = np.zeros((2, len(rows.label)))
+        sums.add_weights(rows.terms(no_scores))
         for feature, block_columns in enumerate(columns_of_features):
-            tables = _tables_of_feature(fold, part, block_columns)  # (m, c) each: `alone` and `loss`
-
-            # Information: log p(y_i | x_ij) − log p(y_i), (m,). By Bayes' theorem p(c | x_ij) ∝ p(c) p(x_ij | c), and
-            # `log_normalize` makes the sum over the classes 1.
-            log_p_alone = log_normalize(part.log_prior + tables.alone)  # (m, c)
-            information = part.of_label(log_p_alone) - part.log_p_prior
-
-            # Gain: log p(y_i | x_i) − log p(y_i | x_i without x_ij), (m,). Less the loss, log p(x_i, c) is that of the
-            # row without the cell.
-            log_p_without = log_proba(part.log_joint - tables.loss)  # (m, c)
-            gain = part.log_p_whole - part.of_label(log_p_without)
-            sums.add(feature, part.terms(np.stack([information, gain])))
+            scores = _scores_of_feature(fold, rows, block_columns, log_proba)  # (2, m) of the m rows
+            sums.add(feature, rows.terms(scores))
     return sums
 
 
-class _Part(NamedTuple):
-    """The m rows of a fold, with what holds for all features; D₋ᵢ are the data without row i.
+def _scores_of_feature(
+    fold: Fold, rows: "_RowsOfFold", block_columns: list[tuple[str, int]], log_proba: Callable[[Table], Table]
+) -> Float[np.ndarray, "2 m"]:
+    """The information of a feature j in each of m rows, and what the model gains from it there, (2, m) in nats.
+
+        information  log p(y_i | x_ij) − log p(y_i)
+        gain         log p(y_i | x_i) − log p(y_i | x_i without x_ij)
+
+    Parameters
+    ----------
+    fold : has the model that predicts the rows
+    rows : the m rows, with the predictions by all columns
+    block_columns : the blocks that read the feature, by name, and its column in each
+    log_proba : makes log p(y = c | x_i) of log p(x_i, y = c), both (m, c)
+    """
+    # (m, c) each: `alone` is log p(x_ij | y = c), and `loss` is what log p(x_i | y = c) has less without x_ij
+    tables = _tables_of_feature(fold, rows, block_columns)
+
+    # by Bayes' theorem p(c | x_ij) ∝ p(c) p(x_ij | c); `log_normalize` makes the sum over the classes 1
+    log_p_alone = log_normalize(rows.log_prior + tables.alone)  # (m, c) log p(c | x_ij)
+    information = rows.of_label(log_p_alone) - rows.log_p_prior  # (m,)
+
+    log_joint_without = rows.log_joint - tables.loss  # (m, c) log p(x_i without x_ij, c)
+    log_p_without = log_proba(log_joint_without)  # (m, c) log p(c | x_i without x_ij)
+    gain = rows.log_p_whole - rows.of_label(log_p_without)  # (m,)
+    return np.stack([information, gain])
+
+
+class _RowsOfFold(NamedTuple):
+    """The m rows that one model predicts, with what holds for all features; D₋ᵢ are the data without row i.
 
     Fields
     ------
-    cells : by block
+    cells : (m, k) of the k columns of each block, by its name
     label : (m,) class number of each row
     weights : of each row
-    group : (m,) of each row, 0 … g−1; None where each row is a group
-    leaving : (m, c) weights with which the rows leave the model; None where they have left
+    group : (m,) number of the group of each row, 0 … g−1; None where each row is a group
+    leaving : (m, c) weight of each row in each class, to be taken out of the model before it predicts the row; None
+        where the model was fitted without the rows
     log_prior, log_joint : (m, c) log p(y = c | D₋ᵢ) and log p(x_i, y = c | D₋ᵢ), by all columns
     log_p_prior, log_p_whole : (m,) log p(y_i | D₋ᵢ) and log p(y_i | x_i, D₋ᵢ), of the label that the row has
     """
@@ -339,14 +372,14 @@ def _entry_of_label(table: Table, label: Int[np.ndarray, " m"]) -> Float[np.ndar
     return table[np.arange(len(label)), label]
 
 
-def _part_of_fold(
+def _rows_of_fold(
     fold: Fold, data: FittedRows, predictions: _Predictions, log_proba: Callable[[Table], Table]
-) -> _Part:
-    """The rows of a fold, with all that is computed once for them and used for every feature.
+) -> _RowsOfFold:
+    """From all n rows, the m rows of a fold, with what is computed once for them and used for every feature.
 
     Parameters
     ----------
-    fold : positions of m rows, and the weights (m, c) with which they leave the model, or None
+    fold : the positions `rows` of m rows; and their weights `leaving`, to be taken out of the model, or None
     data, predictions : of all n rows
     log_proba : makes log p(y = c | x_i) of log p(x_i, y = c), both (m, c)
     """
@@ -358,7 +391,7 @@ def _part_of_fold(
     if data.group is not None:
         # numbered again, 0 … g − 1 within the fold: the groups 7, 4, 7 become 1, 0, 1
         _, group = np.unique(data.group[fold.rows], return_inverse=True)
-    return _Part(
+    return _RowsOfFold(
         cells=_columnwise(rows_at(data.rows, fold.rows)),
         label=label,
         weights=data.weights.rows(fold.rows),
@@ -392,101 +425,111 @@ class _ColumnTables(NamedTuple):
     loss: Table
 
 
-def _tables_of_feature(fold: Fold, part: _Part, block_columns: list[tuple[str, int]]) -> _ColumnTables:
+def _tables_of_feature(fold: Fold, rows: _RowsOfFold, block_columns: list[tuple[str, int]]) -> _ColumnTables:
     """What a feature adds to the log density of m rows under c classes: the sum over the blocks that read it.
 
     Parameters
     ----------
     fold : has the model that predicts the rows
-    part : the m rows
+    rows : the m rows
     block_columns : the blocks that read the feature, by name, and its column in each
     """
-    alone, loss = np.zeros((2, *part.log_joint.shape))  # (m, c) each
+    alone = np.zeros(rows.log_joint.shape)  # (m, c)
+    loss = np.zeros(rows.log_joint.shape)
     for block_name, column in block_columns:
+        cells = rows.cells[block_name]  # (m, k) of the columns of the block
         # an average of models of pairs of features: it has no block of a column alone
         if isinstance(fold.model, OneDependence):
-            tables = _tables_of_one_dependence(fold.model, block_name, part.cells[block_name], column, part.leaving)
+            tables = _tables_of_one_dependence(fold.model, block_name, cells, column, rows.leaving)
         else:
-            block = fold.model.blocks[block_name]
-            tables = _tables_of_column(block, part.cells[block_name], column, part.leaving)
+            tables = _tables_of_column(fold.model.blocks[block_name], cells, column, rows.leaving)
         alone = alone + tables.alone
         loss = loss + tables.loss
     return _ColumnTables(alone, loss)
 
 
 def _tables_of_column(block: Any, x: Any, j: int, leaving: Float[np.ndarray, "m c"] | None) -> _ColumnTables:
-    """The log density of column j of a block by itself, and what the log density of the row has less without it.
+    """The log density of column j by itself, and what the log density of all k columns has less without it.
 
-    - Counts of events that share a row, as in a multinomial: the column by itself is its count among all events of the
-      row. Given this count the other events do not depend on it, so the loss is the same.
-    - Columns that are independent given the class: the density of a row is a product, and the loss is the same again.
-    - Dependent columns, such as of a full covariance: the loss is the log density of all k columns, less that of the
-      k − 1 others.
+    Both are (m, c), for m rows and c classes. There are three kinds of models of k columns:
+
+    - Counts of events, as in a multinomial. The column by itself is its count among all events of the row. Given this
+      count the other events do not depend on it, so the loss is the same.
+    - Columns that are independent given the class. The density of a row is a product, and the loss is the same again.
+    - Dependent columns, as with a full covariance. The loss is the log density of all k columns, less that of the k − 1
+      others.
 
     Parameters
     ----------
-    block : of the posterior that predicts the rows
-    x : (m, k) the cells of its columns
-    leaving : (m, c) weights with which the rows leave the model; None where they have left it already
+    block : the fitted model of the k columns, of one family such as Gaussian
+    x : (m, k) their cells
+    j : number of the column
+    leaving : (m, c) weight of each row in each class, to be taken out of the model before it predicts the row; None
+        where the model was fitted without the rows
     """
-    # `select(columns)` is the model of some columns of a block alone, with their part of the posterior
     column = column_of(x, j)[:, None]  # (m, 1)
 
-    # Counts of events, as of words, where leaving a cell out means a count of 0: column j beside one column for all
-    # other events. For example, of the counts (2, 1, 4) and j = 0 the two columns are 2 and 5.
+    # Counts of events, such as words: a cell that is left out has the value 0. The column stands beside one column of
+    # all other events. For example, of the counts (2, 1, 4) and j = 0 the two are 2 and 5.
     if block.missing_value == 0:
         other_events = np.reshape(x.sum(1), (-1, 1)) - column  # (m, 1)
-        two_kinds = block.lump_other_columns(np.array([j]))  # the same model of these two columns
-        alone = _log_density(two_kinds, np.hstack([column, other_events]), leaving)
+        model_of_two = block.lump_other_columns(np.array([j]))  # of these two columns, from the model of all k
+        alone = _log_density(model_of_two, np.hstack([column, other_events]), leaving)
         return _ColumnTables(alone, loss=alone)
 
+    # independent columns; `select` gives the fitted model of some of the columns alone
     alone = _log_density(block.select(np.array([j])), column, leaving)
-    if block.unwrapped.separable:  # columns are independent given the class
+    if block.unwrapped.separable:
         return _ColumnTables(alone, loss=alone)
 
-    # Dependent columns: by the chain rule log p(x_ij | others) = log p(all) − log p(others). Of a single column nothing
-    # remains without it.
-    whole = _log_density(block, x, leaving)
+    # Dependent columns: the loss is log p(all) − log p(others). Of a single column nothing remains without it.
+    log_p_all = _log_density(block, x, leaving)
     others = np.delete(np.arange(x.shape[1]), j)  # (k − 1,) positions
     if not len(others):
-        return _ColumnTables(alone, loss=whole)
-    without = _log_density(block.select(others), x[:, others], leaving)
-    return _ColumnTables(alone, loss=whole - without)
+        return _ColumnTables(alone, loss=log_p_all)
+    log_p_others = _log_density(block.select(others), x[:, others], leaving)
+    return _ColumnTables(alone, loss=log_p_all - log_p_others)
 
 
 def _log_density(block: Any, x: Any, leaving: Float[np.ndarray, "m c"] | None) -> Table:
     """log p(x_i | y = c, data without row i), (m, c), by a block of the posterior, parameters integrated out.
 
-    Where the model has been fitted without the rows, it is the plain predictive. Else each row is taken out of the sums
-    of the model first, with its weight in each class.
-
     Parameters
     ----------
-    x : (m, k) cells of the rows, in the columns of the block
-    leaving : (m, c) weights with which the rows leave the model; None where they have left it already
+    block : the fitted model of k columns
+    x : (m, k) cells of the rows
+    leaving : (m, c) weight of each row in each class, to be taken out of the model before it predicts the row; None
+        where the model was fitted without the rows
     """
     if leaving is None:
         return block.log_predictive(x)
-    return block.log_loo(x, leaving)
+    return block.log_loo(x, leaving)  # takes each row out of the sums of the model first
 
 
 def _tables_of_one_dependence(
     model: OneDependence, block_name: str, x: np.ndarray, j: int, leaving: Float[np.ndarray, "m c"] | None
 ) -> _ColumnTables:
-    """The log density of column j by itself, by an average of one-dependence models, which has no loss: that is NaN.
+    """The log density (m, c) of column j by itself, by an average of one-dependence models; the loss is NaN.
 
-    A model leaves missing cells out, so all other cells are made missing.
+    The model leaves missing cells out. So all other cells are made missing: of the cells (1, 5, 2) and j = 1 the row
+    becomes (NaN, 5, NaN).
 
     Parameters
     ----------
+    model : of all d columns
+    block_name : the name under which it takes the rows
     x : (m, d) cells of all columns
-    leaving : (m, c) weights with which the rows leave the model; None where they have left it already
+    j : number of the column
+    leaving : (m, c) weight of each row in each class, to be taken out of the model before it predicts the row; None
+        where the model was fitted without the rows
     """
-    # for example, of the cells (1, 5, 2) and j = 1 the row becomes (NaN, 5, NaN)
-    is_column = np.arange(x.shape[1]) == j
-    only_j = {block_name: np.where(is_column, x, np.nan)}
-    tables = model.log_parts(only_j) if leaving is None else model.log_loo_parts(only_j, leaving)
-    alone = tables[-1]  # (m, c) of the cells; a table of the classes may stand before it
+    is_column = np.arange(x.shape[1]) == j  # (d,)
+    rows = {block_name: np.where(is_column, x, np.nan)}
+    if leaving is None:
+        tables = model.log_parts(rows)  # (1, m, c): log p(x_i | y = c)
+    else:
+        tables = model.log_loo_parts(rows, leaving)  # (2, m, c): log p(y = c), and log p(x_i | y = c)
+    alone = tables[-1]
     return _ColumnTables(alone, loss=np.full_like(alone, np.nan))
 
 
@@ -503,16 +546,16 @@ def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
     """
     information, gain = sums.mean()  # (d,) each, one number a feature
     z = norm.isf((1 - level) / 2)  # 1.64 for 0.9
-    information_reach, gain_reach = z * sums.standard_error()  # (d,) each, half the width of the intervals
+    half_width, half_width_of_gain = z * sums.standard_error()  # (d,) each, of the intervals
     table = pd.DataFrame(
         {
             "feature": feature_names,
             "information": information,
-            "low": information - information_reach,
-            "high": information + information_reach,
+            "low": information - half_width,
+            "high": information + half_width,
             "elpd_gain": gain,
-            "gain_low": gain - gain_reach,
-            "gain_high": gain + gain_reach,
+            "gain_low": gain - half_width_of_gain,
+            "gain_high": gain + half_width_of_gain,
         }
     )
     return table.sort_values("information", ascending=False, kind="stable", ignore_index=True)
@@ -523,7 +566,7 @@ def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
 
     Parameters
     ----------
-    names : one for each feature; None keeps those that it has
+    names : one for each feature, or what made the rows, as `given_names` takes them; None keeps those that it has
     what : what is asked of the estimator, for the error message, if only a single naive Bayes model can have it
 
     Raises
@@ -541,12 +584,5 @@ def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
     if names is None:
         return renamed
 
-    if is_single(names):  # a string, say, whose letters would be taken for names
-        raise ValueError(f"`feature_names` is {shortened(names)}; give a list of names, one for each feature")
-    if len(names) != renamed.n_features_in_:
-        raise ValueError(
-            f"`feature_names` has {len(names)} names, but the model has {renamed.n_features_in_} features; give one "
-            "name for each"
-        )
-    renamed.feature_names_in_ = np.asarray(names, object)
+    renamed.feature_names_in_ = given_names(names, renamed.n_features_in_)
     return renamed

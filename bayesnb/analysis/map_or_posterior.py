@@ -151,7 +151,7 @@ def map_or_posterior(
     check_least(2, n_draws=n_draws)  # ValueError unless a whole number of at least 2
     check_least(1, chains=chains, warmup=warmup)
 
-    # the fit; the new rows as the blocks of the model read them, and class numbers of their labels, if there are any
+    # the fit; the new rows as numbers, as the model reads them, and class numbers of their labels, if there are any
     nb = clone(estimator).set_params(estimate="predictive").fit(X, y)
     rows = nb.model_.encode(X_new)
     index = None
@@ -159,11 +159,11 @@ def map_or_posterior(
         check_consistent_length(X_new, y_new)
         index = nb.model_.class_index(y_new)
 
-    # the log class probabilities (n, c) of the new rows by each way to predict, with its seconds
+    # the log class probabilities (n, c) of the new rows by each way to predict: `result`, and its `seconds`
     by_map = _timed("MAP", lambda: jitted_map(nb, X, y, rows))
     by_predictive = _timed("predictive", lambda: nb.predict_log_proba(X_new))
     by_draws = _timed("exact draws", lambda: _of_exact_draws(nb.posterior_, rows, level, n_draws, seed))
-    exact: PosteriorOfProba = by_draws.result
+    exact: PosteriorOfProba = by_draws.result  # log of the posterior mean, ends of the interval, and spread
     log_p = {MAP: by_map.result, PREDICTIVE: by_predictive.result, MEAN: exact.log_mean}
     seconds = {MAP: by_map.seconds, PREDICTIVE: by_predictive.seconds, MEAN: by_draws.seconds}
 
@@ -261,58 +261,66 @@ class PosteriorOfProba(NamedTuple):
 
 
 def _of_exact_draws(model: Any, rows: Rows, level: Scalar, n_draws: int, seed: int) -> PosteriorOfProba:
-    """The posterior of class probabilities of encoded rows, by independent draws of θ from the closed form.
+    """The posterior mean, interval and spread of the class probabilities of n rows, by independent draws of θ.
 
     Parameters
     ----------
-    model : the posterior of the parameters
+    model : the posterior of the parameters θ, in closed form
+    rows : the n rows, as the model reads them
     level : posterior mass of the intervals
     """
-    # log p(c | x_i, θ_s), (m, c, s) with s draws, for some m rows at a time, after the positions of these rows
-    draws = log_probability_draws(model, rows, n_draws, fix_seed(seed))
-    return _summarised((log_p for _, log_p in draws), level)
+    # for some m rows at a time a pair: the positions of these rows, and log p(c | x_i, θ_s), (m, c, s) with s draws
+    chunks = log_probability_draws(model, rows, n_draws, fix_seed(seed))
+    return _summarised((log_p for _, log_p in chunks), level)
 
 
 def _of_nuts(
     nb: Any, X: Any, y: Any, rows: Rows, level: Scalar, is_on_rows: bool, settings: dict[str, int]
 ) -> PosteriorOfProba:
-    """The posterior of class probabilities of encoded rows, by draws of θ from NumPyro's NUTS.
+    """The posterior mean, interval and spread of class probabilities of new rows, by draws of θ from NumPyro's NUTS.
 
     Parameters
     ----------
     nb : a fitted estimator
     X, y : the training rows and labels
-    rows : the new rows, encoded
+    rows : the new rows, as the model reads them
     level : posterior mass of the intervals
     is_on_rows : whether NUTS runs on the training rows; else on their sums, which have the same density of θ
     settings : draws, chains, warmup and seed of NUTS
     """
+    # Draws of each random variable of the NumPyro model, by its name, such as "mu". Without rows NUTS runs on the sums.
     data = {"X": X, "y": y} if is_on_rows else {}
-    # a site is a random variable of the NumPyro model, such as "mu"; without data the model has the sums as its data
-    draws_by_site = nb.sample_posterior(method="nuts", **data, **settings)
-    theta = parameters_of(nb.posterior_, draws_by_site)  # the same draws, as the blocks of the model take parameters
+    draws_by_name = nb.sample_posterior(method="nuts", **data, **settings)
+    theta = parameters_of(nb.posterior_, draws_by_name)  # the same draws, as the formulas of the model take them
+    return _summarised(_log_proba_chunks(nb.posterior_, rows, theta), level)
 
-    # log p(x_i, c | θ_s), (s, m, c) for some m rows at a time, after the positions of these rows. They are normalised
-    # over the classes, and the draws are put on the last axis.
-    chunks = log_joint_chunks(nb.posterior_, rows, theta)
-    return _summarised((np.moveaxis(log_normalize(log_joint), 0, -1) for _, log_joint in chunks), level)
+
+def _log_proba_chunks(model: Any, rows: Rows, theta: Any) -> Iterator[Float[np.ndarray, "m c s"]]:
+    """log p(c | x_i, θ_s) at s draws of θ, (m, c, s), for some m rows at a time, in the order of the rows."""
+    # pairs of the positions of m rows, and log p(x_i, c | θ_s), (s, m, c)
+    for _, log_joint in log_joint_chunks(model, rows, theta):
+        log_p = log_normalize(log_joint)  # over the classes the probabilities have the sum 1
+        yield np.moveaxis(log_p, 0, -1)  # from (s, m, c) to (m, c, s)
 
 
 def _summarised(chunks: Iterator[Float[np.ndarray, "m c s"]], level: Scalar) -> PosteriorOfProba:
-    """Mean, interval and spread of class probabilities over s draws of θ.
+    """Mean, interval and spread of the class probabilities of n rows over s draws of θ.
 
     Parameters
     ----------
     chunks : log p(c | x_i, θ_s), (m, c, s), for some m rows at a time
     level : posterior mass of the intervals
     """
-    tails = (1 - level) / 2, (1 + level) / 2
+    tails = (1 - level) / 2, (1 + level) / 2  # 0.05 and 0.95 for the level 0.9
     parts = []  # of all chunks, in the order of the rows
     for log_p in chunks:
-        n_draws = log_p.shape[-1]
         # log (1/s) Σ_s exp log p_s, without leaving logarithms
-        log_mean = np.logaddexp.reduce(log_p, axis=-1) - np.log(n_draws)  # (m, c) logarithm of the mean of p
-        low, high = np.exp(np.quantile(log_p, tails, axis=-1))  # (m, c) each: quantiles keep their order under exp
+        n_draws = log_p.shape[-1]
+        log_sum = np.logaddexp.reduce(log_p, axis=-1)  # (m, c) over the draws
+        log_mean = log_sum - np.log(n_draws)
+
+        # exp is increasing, so that it makes quantiles of p of those of log p
+        low, high = np.exp(np.quantile(log_p, tails, axis=-1))  # (m, c) each
         spread = _log_odds(log_p).std(-1)  # (m, c)
         parts.append(PosteriorOfProba(log_mean, low, high, spread))
     return PosteriorOfProba(
@@ -347,7 +355,7 @@ def _at(table: Float[np.ndarray, "n c"], k: Int[np.ndarray, " n"]) -> Float[np.n
 def _distance(
     log_p: Float[np.ndarray, "n c"], exact: PosteriorOfProba, top: Int[np.ndarray, " n"]
 ) -> Float[np.ndarray, " n"]:
-    """Log odds of the MAP from those of the posterior mean, in the posterior's standard deviations of log odds.
+    """How far the log odds of the MAP are from those of the posterior mean, in standard deviations of the posterior.
 
     Parameters
     ----------
@@ -355,9 +363,11 @@ def _distance(
     exact : the posterior of the class probabilities
     top : the class of each row whose log odds are taken
     """
-    # |logit p(c | x_i, θ̂) − logit mean_i| of the class `top` of each row
-    gap = abs(_at(_log_odds(log_p), top) - _at(_log_odds(exact.log_mean), top))
-    return gap / _at(exact.log_odds_spread, top)
+    # (n,) each, of the class `top` of each row
+    by_map = _at(_log_odds(log_p), top)  # logit p(c | x_i, θ̂)
+    by_mean = _at(_log_odds(exact.log_mean), top)  # logit of the posterior mean
+    spread = _at(exact.log_odds_spread, top)
+    return abs(by_map - by_mean) / spread
 
 
 def _frame(

@@ -43,11 +43,12 @@ _FIRST_STEPS = np.log([1.0, 1e-2, 1e-1, 1e1, 1e2])  # multiples of the estimator
 class EvidenceOfPrior(NamedTuple):
     """The evidence as a function of the coordinates of the hyperparameters.
 
-    A coordinate z is one number for all c classes and d features: the hyperparameter is unit · exp z.
+    A hyperparameter, such as α, is a number of the prior. Its coordinate z is one number for all c classes and d
+    features: the hyperparameter is unit · exp z. A block is the prior of one family with the features that it reads.
 
     Fields
     ------
-    blocks, stats    the estimator's own prior, and the statistics, by block
+    blocks, stats    the estimator's own prior, and the sums over rows that the evidence depends on, by block
     columns          positions among all features of the columns of each block
     start : (c, d)   each hyperparameter, by name, as the estimator has it
     unit : (c, d)    of each hyperparameter, by name
@@ -63,67 +64,69 @@ class EvidenceOfPrior(NamedTuple):
 
     @classmethod
     def of(cls, nb: Any) -> "EvidenceOfPrior":
-        """From a fitted estimator: its own prior, its statistics, and the unit of each hyperparameter.
+        """From a fitted estimator: its own prior, its sums over rows, and the unit of each hyperparameter.
 
-        A hyperparameter is a number of the prior, such as α of a beta density. Its coordinate z is the logarithm of its
-        ratio to the unit, so that one z can serve features that are measured in metres and in millimetres.
+        A hyperparameter is a number of the prior, such as the rate β of a gamma density. It is written as unit · exp z,
+        so that one coordinate z can serve features that are measured in metres and in millimetres. A feature that never
+        varies in these rows says nothing of its prior, and is not free.
 
-        The model has blocks. Each block is one family with the k of the d features that it reads, so the tables (c, d)
-        of all features are filled block by block. A feature that never varies in these rows says nothing of its prior,
-        and is not free.
+        The prior consists of blocks. Each is one family with the k of the d features that it reads, so the tables
+        (c, d) of c classes and d features are filled block by block.
         """
         blocks = nb.prior_.blocks
         stats = nb.statistics_.blocks
         columns = nb.model_.block_columns  # by block, the positions of its k columns among the d features
         names = declared_fields(blocks).keys()  # of all hyperparameters
 
-        # tables (c, d) of each hyperparameter, and (d,) whether the prior of a feature is fitted
-        shape = len(nb.classes_), nb.n_features_in_
-        start = {name: np.empty(shape) for name in names}
-        unit = {name: np.ones(shape) for name in names}
-        free = np.ones(shape[1], bool)
+        # by name of the hyperparameter (c, d) its value and unit; and (d,) whether the prior of a feature is fitted
+        n_classes = len(nb.classes_)
+        n_features = nb.n_features_in_
+        start = {name: np.empty((n_classes, n_features)) for name in names}
+        unit = {name: np.ones((n_classes, n_features)) for name in names}
+        free = np.ones(n_features, bool)
 
-        # `hyperparameters` of a block has the public name of each, with the fields (arrays of the prior) that it fills
         for key, block in blocks.items():
             block_columns = columns[key]
-            for name, field_names in block.hyperparameters.items():
-                # one hyperparameter may fill several fields, as α does both of a beta density: the first has its value
-                value = getattr(block, field_names[0])  # (c, k), or (c, k, l) with the same value for each of l levels
-                start[name][:, block_columns] = value[..., 0] if value.ndim == 3 else value
+            for name, value in _values_of_hyperparameters(block).items():
+                start[name][:, block_columns] = value
 
-            # Amounts, such as rates and variances, are measured in a unit of the feature; all else are plain numbers,
-            # of unit 1. `varies` says whether the rows of a column say something of its prior.
+            # Rates and variances are amounts, which are measured in a unit of the feature; other hyperparameters are
+            # plain numbers, of unit 1. `varies` says whether the rows of a column say something of its prior.
             amounts = _names_of_amounts(block)
             scale = _scale_of_columns(stats[key], len(block_columns), bool(amounts))
             free[block_columns] = scale.varies
             for name in amounts:
                 unit[name][:, block_columns] = scale.unit
 
-        # With beta=None the rate of an estimator follows the rows of each feature. Then the ratio of this rate to the
-        # shape is the unit, so that z = 0 is the default rate. Where there is no parameter beta, 1 stands for it.
-        if nb.get_params(deep=False).get("beta", 1) is None:
+        # The setting beta=None of an estimator says that its rates follow the rows of each feature. Their ratio to the
+        # shape α is then the unit, so that z = 0 is the default rate. Other estimators have no setting "beta", or a
+        # number.
+        settings = nb.get_params(deep=False)
+        follows_rows = "beta" in settings and settings["beta"] is None
+        if follows_rows:
             unit["beta"] = start["beta"] / start["alpha"]
         if not free.any():
             raise ValueError("`X` has only constant columns, so there is no prior to fit; give a column that varies")
         return cls(blocks, stats, columns, start, unit, free)
 
     def hyperparameters(self, z: dict[str, Any]) -> dict[str, Any]:
-        """The value of every hyperparameter, (c, d) by name, at the coordinates z.
+        """The value of every hyperparameter, a table (c, d) by name, at the coordinates z.
 
-        - With a coordinate, the value is unit · exp z.
-        - Some are fitted relative to another hyperparameter, as a rate is to its shape. If the other one has a
-          coordinate too, the value is unit · exp z times the value of the other one.
-        - Without a coordinate, and in columns that are not free, it is the value of the estimator.
+        For example, a gamma density has a shape a, and a rate b that is fitted as a multiple of the shape:
+        a = exp z_a and b = unit · exp z_b · a. A hyperparameter without a coordinate has the value of the estimator,
+        and so has every one in a column that is not free.
 
-        For example, with z of a shape a and of a rate b relative to it, a = exp z_a and b = unit · exp z_b · a.
+        Parameters
+        ----------
+        z : one number for each of some hyperparameters, by name
         """
-        fields = declared_fields(self.blocks)  # `per` names the other hyperparameter; it is empty where there is none
-        # A rate that is relative to a shape needs the shape first: hence two lists.
+        # What a hyperparameter is a multiple of: `per` is the name of another one, and empty if there is none.
+        fields = declared_fields(self.blocks)
         plain = [name for name in z if not fields[name].per]
-        relative = [name for name in z if fields[name].per]
+        multiples = [name for name in z if fields[name].per]
 
         values = dict(self.start)
-        for name in [*plain, *relative]:  # a shape before the rate that is a multiple of it
+        for name in [*plain, *multiples]:  # a shape comes before the rate that is a multiple of it
             xp = namespace(z[name])  # NumPy or JAX
             value = self.unit[name] * xp.exp(z[name])  # (c, d)
             other = fields[name].per
@@ -133,20 +136,23 @@ class EvidenceOfPrior(NamedTuple):
         return values
 
     def prior(self, z: dict[str, Any]) -> dict[str, Any]:
-        """The prior at the coordinates z, as blocks by name: those of the estimator with other hyperparameters."""
+        """The prior at the coordinates z, as blocks by name: those of the estimator with other hyperparameters.
+
+        A block holds its hyperparameters in arrays, its fields. One hyperparameter may fill several of them: α of a
+        symmetric beta density is the value of both of its fields.
+        """
         values = self.hyperparameters(z)  # (c, d) of all features, by name
         blocks = {}
         for key, block in self.blocks.items():
-            # the k columns of the block among all d; they are indices, but `as_jax` makes floats of all arrays
+            # which of the d features are those of the block; `as_jax` has made floats of all arrays, indices included
             positions = self.columns[key].astype(int)  # (k,)
             new_fields = {}
             for name, field_names in block.hyperparameters.items():
                 value = values[name][:, positions]  # (c, k)
-                # a hyperparameter may fill several fields of the block, and each has a shape of its own
                 for field_name in field_names:
-                    new_fields[field_name] = _in_shape_of(getattr(block, field_name), value)
-            # a copy of the block with these fields
-            blocks[key] = replace(block, **new_fields)
+                    old_field = getattr(block, field_name)
+                    new_fields[field_name] = _in_shape_of(old_field, value)
+            blocks[key] = replace(block, **new_fields)  # a copy of the block with these fields
         return blocks
 
 
@@ -176,15 +182,29 @@ def _scale_of_columns(statistics: Any, k: int, has_amounts: bool) -> _Scale:
     statistics : of the block, over all classes
     has_amounts : whether some hyperparameter of the block is an amount
     """
-    # `Moments` are sums of values and of squares, of which `column_scale` makes the mean and the variance of each
-    # column
+    # measurements: `Moments` are sums of values and of squares, of which follow mean and variance of each column
     if isinstance(statistics, Moments):
         _, variance = column_scale(statistics)  # (k,), 0 where a column never varies
         varies = variance > 0
         return _Scale(np.where(varies, variance, 1), varies)
+
+    # sums of counts or times, of all classes together
     if isinstance(statistics, Totals) and has_amounts:
-        return _Scale(np.ones(k), statistics.total.sum(0) > 0)  # the total over all classes
+        return _Scale(np.ones(k), statistics.total.sum(0) > 0)
     return _Scale(np.ones(k), np.ones(k, bool))
+
+
+def _values_of_hyperparameters(block: Any) -> dict[str, Any]:
+    """The value of each hyperparameter of a block, by its public name, in each class and column, (c, k).
+
+    One hyperparameter may fill several arrays of the block, as α does both of a symmetric beta density. The first of
+    them has its value: (c, k), or (c, k, l) with the same value for each of l levels.
+    """
+    values = {}
+    for name, field_names in block.hyperparameters.items():
+        field = getattr(block, field_names[0])
+        values[name] = field[..., 0] if field.ndim == 3 else field
+    return values
 
 
 def _names_of_amounts(block: Any) -> list[str]:
@@ -199,22 +219,24 @@ def _names_of_amounts(block: Any) -> list[str]:
 def _in_shape_of(field: Any, value: Any) -> Any:
     """The value of a hyperparameter, (c, k), in the shape that a field of the block has.
 
+    For example, with 2 classes, 3 columns and 4 levels the value (2, 3) becomes (3,), (2, 3) or (2, 3, 4):
+
     - (k,): the classes share the field. The value of the first class stands for all, since they are equal.
     - (c, k): each class has its own.
     - (c, k, l): each of l levels has the value of its class and column.
     """
-    # for example, α of a categorical block with 2 classes, 3 columns and 4 levels: (2, 3) becomes (2, 3, 1), (2, 3, 4)
     if field.ndim == 1:
-        value = value[0]
+        value = value[0]  # (k,)
     elif field.ndim == 3:
-        value = value[..., None]
+        value = value[..., None]  # (c, k, 1), which is repeated below
     return namespace(value).broadcast_to(value, field.shape)
 
 
 def declared_fields(blocks: dict[str, Any]) -> dict[str, Field]:
-    """What the families declare of each hyperparameter, by its public name: its support, and what it is relative to.
+    """What is declared of each hyperparameter, by its public name: `support`, the values that it may have, and `per`.
 
-    Where a hyperparameter fills several fields of a block, these are of one kind, and the first one tells it.
+    `per` is the name of the hyperparameter of which it is a multiple, such as "alpha" of a rate; "" if there is none.
+    Where a hyperparameter fills several arrays of a block, these are of one kind, and the first one tells it.
     """
     declared = {}
     for block in blocks.values():
@@ -326,7 +348,8 @@ def fit_prior(
     # the values as plain numbers where classes and features share them
     values = {name: _compact(np.asarray(value)) for name, value in problem.hyperparameters(z).items()}
 
-    # the same estimator with these values as its settings; the statistics do not depend on the prior
+    # The same estimator with these values as its settings. The statistics, sums over the rows, do not depend on the
+    # prior: `with_statistics` fits it to the same rows again.
     fitted = copy.copy(nb).set_params(**_settings(nb, parameter, problem.prior(z), values))
     fitted = fitted.model_.with_statistics(nb.statistics_)
     # −1, 0 or 1 for each coordinate: at the lower bound, inside, at the upper bound
@@ -426,7 +449,6 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
     names : of the hyperparameters that are fitted; all others keep the values of the estimator
     """
     on_device = as_jax(problem)  # the same with arrays of JAX, so that it can be compiled
-    fields = declared_fields(problem.blocks)
 
     def energy(z: np.ndarray) -> tuple[float, np.ndarray]:
         """−log evidence at the coordinates z (p,), and its gradient (p,), in NumPy's types."""
@@ -434,21 +456,7 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
         line.advance()  # of the progress, which is opened below before the first call
         return float(value), np.asarray(slope)
 
-    # Coordinates z of the estimator's own prior, whose values are unit · exp z, times another hyperparameter if they
-    # are relative to it. There is one z for all classes and features, so it is the mean of theirs.
-    start = []
-    for name in names:
-        ratio = problem.start[name] / problem.unit[name]  # (c, d)
-        other = fields[name].per  # empty where there is none
-        if other in names:
-            ratio = ratio / problem.start[other]
-        start.append(np.log(ratio)[:, problem.free].mean())
-
-    # Its multiples; what is relative to another hyperparameter stays, since it moves with that one. A rate of twice the
-    # shape stays that: multiplying both by 10 would make the rate 100 times as large.
-    is_moved = np.array([fields[name].per not in names for name in names])
-    start_inside = np.clip(start, *_LIMITS)  # a start outside the bounds is at them before it is moved
-    candidates = [(start_inside + step * is_moved).clip(*_LIMITS) for step in _FIRST_STEPS]
+    candidates = _first_coordinates(problem, names)
     options = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
     with progress("evidence of the prior", unit="priors tried") as line:  # shown on a terminal while it lasts
         # `energy` gives the value and the gradient; candidates are compared by the value
@@ -457,6 +465,31 @@ def _minimise(problem: EvidenceOfPrior, names: list[str]) -> dict[str, float]:
     if result.status == 1:  # out of iterations; a line search that ends in rounding (2) is at the maximum
         warnings.warn("The evidence was still increasing after 1,000 iterations", ConvergenceWarning, stacklevel=3)
     return dict(zip(names, result.x.tolist(), strict=True))
+
+
+def _first_coordinates(problem: EvidenceOfPrior, names: list[str]) -> list[np.ndarray]:
+    """Coordinates (p,) of the estimator's own prior and of its multiples by 0.01, 0.1, 10 and 100, inside the bounds.
+
+    Parameters
+    ----------
+    names : of the p hyperparameters that are fitted
+    """
+    # The value of a hyperparameter is unit · exp z, times another hyperparameter (`per`) if it is a multiple of it. So
+    # z is the logarithm of a ratio. There is one z for all classes and features: the mean of theirs.
+    fields = declared_fields(problem.blocks)
+    start = []
+    for name in names:
+        ratio = problem.start[name] / problem.unit[name]  # (c, d)
+        other = fields[name].per  # empty where there is none
+        if other in names:
+            ratio = ratio / problem.start[other]
+        start.append(np.log(ratio)[:, problem.free].mean())
+
+    # A multiple of another hyperparameter is not moved, since it moves with that one: if a rate is twice the shape, and
+    # both were multiplied by 10, the rate would be 100 times as large.
+    is_moved = np.array([fields[name].per not in names for name in names])
+    start_inside = np.clip(start, *_LIMITS)  # a start outside the bounds is at them before it is moved
+    return [(start_inside + step * is_moved).clip(*_LIMITS) for step in _FIRST_STEPS]
 
 
 def _compact(values: np.ndarray) -> Any:

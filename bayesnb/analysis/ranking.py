@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..estimators._named import last_estimator
 from ..numerics.arrays import Scalar
 from ..numerics.random import generator
 from ..numerics.supports import check_least, check_level
@@ -36,7 +37,8 @@ def rank_features(
     level : level of the interval, the central interval of the draws
     n_draws : number of exact draws of the parameters, which give the interval
     seed : seed of NumPy's generator
-    feature_names : (d,) names of the features, by default the columns of the data frame, otherwise 0 … d−1
+    feature_names : (d,) names of the features, or the fitted pipeline or transformer that made the rows. By default the
+        columns of the data frame, otherwise 0 … d−1
 
     Returns
     -------
@@ -61,8 +63,10 @@ def rank_features(
     >>> rank_features(BernoulliNB().fit(X, y), feature_names=["first", "second"]).shape
     (2, 4)
     """
-    # a copy with these names, so that a fit in another thread does not change it meanwhile
-    estimator = fitted_copy(estimator, feature_names)
+    # of a pipeline the last step, with the names that the pipeline has; a copy with these names, so that a fit in
+    # another thread does not change it meanwhile
+    step = last_estimator(estimator, feature_names)
+    estimator = fitted_copy(step.estimator, step.feature_names)
     check_level(level)  # ValueError unless between 0 and 1
     check_least(1, n_draws=n_draws)  # ValueError unless a whole number of at least 1
 

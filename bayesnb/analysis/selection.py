@@ -46,7 +46,7 @@ from ..numerics.special import log_normalize, most_probable
 from ..numerics.supports import check_choice, check_least, checked_numbers
 from ..numerics.weights import RowWeights, row_weights
 from ..posterior.predicted import ProbaOfLog
-from ..tables.names import listed
+from ..tables.names import did_you_mean, listed
 
 Codes: TypeAlias = Int[np.ndarray, "d n"]  # category of each cell, by predictor; M_j is a missing cell
 _SIMULATED = 1000  # rows of the simulated B(J)
@@ -99,6 +99,7 @@ class SmoothedModel:
         alpha : pseudo-count f of each category, one number or (d,); None is 1/N, where N is the weight of all rows
         class_alpha : pseudo-count λ of each class, one number or (c,); None is 1/N
         """
+        # the pseudo-counts f of each predictor and λ of each class; a single number is repeated
         n = weight.sum()
         f = checked_numbers("alpha", 1 / n if alpha is None else alpha, (len(codes),))  # (d,)
         lam = checked_numbers("class_alpha", 1 / n if class_alpha is None else class_alpha, (c,))  # (c,)
@@ -111,15 +112,16 @@ class SmoothedModel:
         counts = []
         p = []
         for predictor_codes, m, pseudo in zip(codes, levels, f, strict=True):
-            # A table (c, m + 1) of weights by class and code; its last column, of the code m, is of missing cells. With
-            # one class and two categories, the codes 0, 1, 1, 2 of rows of weight 1 give (1, 2, 1): one cell is
-            # missing.
-            weight_of_pairs = _weight_of_pairs(label, predictor_codes, weight, (c, int(m) + 1))
-            count = weight_of_pairs[:, :m]  # N_jmk, without the missing cells
-            share = (count + pseudo) / (count.sum(1, keepdims=True) + m * pseudo)  # (c, m) p_jmk
+            # The weight of the rows of each class with each code; the last column, of the code m, has the missing
+            # cells. For example, in one class two categories and the codes 0, 1, 1, 2 give (1, 2, 1).
+            weight_of_codes = _weight_of_pairs(label, predictor_codes, weight, (c, int(m) + 1))  # (c, m + 1)
+            count = weight_of_codes[:, :m]  # N_jmk, without the missing cells
+            count_of_class = count.sum(1, keepdims=True)  # (c, 1) N_jk
+            share = (count + pseudo) / (count_of_class + m * pseudo)  # (c, m) p_jmk
             counts.append(count)
             # a missing cell is left out of products over predictors: its factor is 1 in every class
-            p.append(np.concatenate([share, np.ones((c, 1))], axis=1))
+            factor_of_missing = np.ones((c, 1))
+            p.append(np.concatenate([share, factor_of_missing], axis=1))
         return cls(class_count, log_pi, counts, p, alpha=f, class_alpha=lam)
 
     def log_joint(self, codes: Codes, columns: Sequence[int]) -> Float[np.ndarray, "c n"]:
@@ -131,12 +133,12 @@ class SmoothedModel:
         columns : numbers of the predictors j; all others are left out
         """
         n_rows = codes.shape[1]
-        table = np.repeat(self.log_pi[:, None], n_rows, 1)  # (c, n) log π_k for every row
+        log_joint = np.repeat(self.log_pi[:, None], n_rows, 1)  # (c, n) log π_k for every row
         for j in columns:
             log_p = np.log(self.p[j])  # (c, M_j + 1), with 0 in the last column, which is that of a missing cell
-            # of each row the column of its category: the codes 2, 0, 2 take the columns 2, 0 and 2, as a table (c, 3)
-            table += log_p[:, codes[j]]
-        return table
+            # the column of each row's category: for three rows with the codes 2, 0, 2 the columns 2, 0, 2, as (c, 3)
+            log_joint += log_p[:, codes[j]]
+        return log_joint
 
     def simulate(self, m: int, rng: np.random.Generator) -> Codes:
         """Draw m rows from the model, as codes (d, m), with cells missing as often as in training rows of the class.
@@ -144,22 +146,24 @@ class SmoothedModel:
         The code M_j, one beyond the categories of predictor j, is a missing cell.
         """
         pi = np.exp(self.log_pi)
-        # the shares of the classes have the sum 1 but for rounding, which `choice` does not accept
-        y = rng.choice(len(pi), size=m, p=pi / pi.sum())  # (m,) the class of each row
+        pi = pi / pi.sum()  # the sum is 1 but for rounding, which `choice` does not accept
+        y = rng.choice(len(pi), size=m, p=pi)  # (m,) the class of each row
 
         codes = np.empty((len(self.p), m), int)
-        for predictor_codes, counts, p in zip(codes, self.counts, self.p, strict=True):
-            # by class, in which share of the training rows this predictor is observed; 0 of a class without rows
-            class_weight = np.where(self.class_count > 0, self.class_count, 1)
-            observed_share = counts.sum(1) / class_weight  # (c,)
+        class_weight = np.where(self.class_count > 0, self.class_count, 1)  # (c,) 1 of a class without rows, not 0
+        for j, p in enumerate(self.p):
+            # In each class: the share of the training rows that have a value here, and the probability of each
+            # category. These probabilities sum to that share, and what is missing to 1 is that of a missing cell.
+            observed_share = self.counts[j].sum(1) / class_weight  # (c,)
+            probability = p[:, :-1] * observed_share[:, None]  # (c, M_j)
 
             # Inverse of the distribution function: the code is the number of cumulated probabilities that a uniform
-            # number reaches. They end at the observed share, so that a number beyond it has the code M_j, missing. For
-            # example, if the shares of two categories are 0.5 and 0.3, then 0.6 reaches 0.5 but not 0.8: its code is 1.
-            cumulated = np.cumsum(p[:, :-1] * observed_share[:, None], axis=1)  # (c, M_j)
+            # number reaches. For the probabilities 0.5 and 0.3 these are 0.5 and 0.8. The number 0.6 reaches the first,
+            # so its code is 1. The number 0.9 reaches both, so its code is 2, that of a missing cell.
+            cumulated = np.cumsum(probability, axis=1)  # (c, M_j)
             uniform = rng.random(m)
             is_reached = uniform[:, None] >= cumulated[y]  # (m, M_j), each row by the probabilities of its class
-            predictor_codes[:] = is_reached.sum(1)
+            codes[j] = is_reached.sum(1)
         return codes
 
     def is_known(self, codes: Codes) -> Bool[np.ndarray, "d n"]:
@@ -194,14 +198,12 @@ class SmoothedModel:
     ) -> "SelectionPath":
         """Forward selection: the predictor that gives the largest l̄(J ∪ {j}) is added to the set J, `steps` times.
 
-        With π_k the share of class k, and p_jmk that of category m of predictor j in class k, the mean log-likelihood
-        of the labels given the predictors of a set J is l̄(J) = A(J) + B(J),
+        l̄(J) = A(J) + B(J) is the mean log-likelihood of the labels given the predictors of a set J,
 
             A(J) = 1/N [Σ_k N_k log π_k + Σ_{j∈J} Σ_mk N_jmk log p_jmk]      from the counts N_k and N_jmk of N rows
             B(J) = −1/N Σ_i w_i log Σ_k π_k Π_{j∈J} p_{j x_ij k}              from rows x_i with weights w_i
 
-        A candidate j adds its term of the sum over J to A. To −N B it adds Σ_i w_i log Σ_k q_ik p_{j x_ij k}, where
-        q_ik ∝ π_k Π_J p are the class probabilities given J: no product over J is computed again.
+        with π_k the share of class k, and p_jmk that of category m of predictor j in class k.
 
         Parameters
         ----------
@@ -212,51 +214,78 @@ class SmoothedModel:
         steps : largest number of predictors to add
         all_rows : whether N divides B(J); else N′, the weight of the rows with some predictor of J
         """
-        is_known = self.is_known(codes)  # (d, n) whether each cell has a category
+        # for the divisor of B(J): (n,) whether each row counts in it, and (d, n) whether each cell has a category
+        is_known = self.is_known(codes)
         if all_rows:
-            is_counted = np.ones(len(weight), bool)  # (n,) whether the weight of a row is in the divisor of B(J)
+            is_counted = np.ones(len(weight), bool)
         else:
-            is_counted = np.logical_or.reduce(is_known[list(start)], axis=0)  # of rows with some predictor of J
+            is_counted = np.logical_or.reduce(is_known[list(start)], axis=0)  # rows with some predictor of J
 
-        def divisor(rows: np.ndarray) -> float:
-            """The divisor of B(J): the weight of the rows that a mask (n,) marks; 1 if it marks none."""
-            return float(weight[rows].sum() or 1)  # of no row the sum in B(J) is 0, whatever divides it
-
-        # A(J) and the joint density of the initial set; both are updated as predictors enter: A by a sum, and the
-        # density by a factor p_{j x_ij k}
-        term = self.terms_of_a()  # (d,) what each predictor brings to A(J)
+        # A(J) and log π_k Π_J p of the initial set. A predictor that enters adds a term to the first, and the logarithm
+        # of a factor to the second.
+        term = self.terms_of_a()  # (d,) what each predictor adds to A(J)
         a = self.class_count @ self.log_pi / self.class_count.sum() + term[list(start)].sum()
         log_joint = self.log_joint(codes, start)  # (c, n) log π_k Π_J p
         path = SelectionPath(list(start), added=[], log_likelihood=[])
         remaining = list(candidates)
         # `count` never ends, and the loop stops inside; `tracked` shows on a terminal how often it has been run
         for _ in tracked(itertools.count(), "selection", unit="features added"):
-            log_norm = logsumexp(log_joint, 0)  # (n,) log Σ_k π_k Π_J p
-            total = weight @ log_norm  # −N B(J)
-            path.log_likelihood.append(float(a - total / divisor(is_counted)))  # l̄(J)
+            # l̄(J) of the set as it is
+            log_p = logsumexp(log_joint, 0)  # (n,) log p(x_i) = log Σ_k π_k Π_J p
+            total = weight @ log_p
+            path.log_likelihood.append(float(a - total / _weight_of_marked(weight, is_counted)))
             if not remaining or len(path.added) == steps:
                 break
 
-            # −B(J ∪ {j}) of every candidate j: Σ_k π_k Π_J p · p_j = (Σ_k π_k Π_J p) · Σ_k q_k p_j, so its logarithm is
-            # log_norm plus that of the mean of p_j under q
-            q = np.exp(log_joint - log_norm)  # (c, n) class probabilities given J
-            rises = []
-            divisors = []
-            for j in remaining:
-                cell_p = self.p[j].take(codes[j], 1)  # (c, n) p_{j x_ij k}
-                mean_cell_p = np.einsum("kn,kn->n", q, cell_p)  # (n,) Σ_k q_ik p_{j x_ij k}
-                rises.append(weight @ np.log(mean_cell_p))
-                # with N′ it grows with the set: by the rows that have the candidate, but no predictor of J
-                divisors.append(divisor(is_counted | is_known[j]))
-            minus_b = (total + np.array(rises)) / np.array(divisors)
+            # −B(J ∪ {j}) of every candidate j; rows that have the candidate, but no predictor of J, count now too
+            rises = self._rises_with_each(remaining, codes, weight, log_joint, log_p)
+            divisors = [_weight_of_marked(weight, is_counted | is_known[j]) for j in remaining]
+            minus_b_with = (total + rises) / np.array(divisors)
 
             # the candidate with the largest l̄(J ∪ {j}) enters; A(J) is the same for all, so their terms of A suffice
-            best = remaining.pop(int(np.argmax(term[remaining] - minus_b)))
+            best = remaining.pop(int(np.argmax(term[remaining] - minus_b_with)))
             path.added.append(best)
             a += term[best]
-            is_counted |= is_known[best]  # rows with some predictor of the larger set
             log_joint += np.log(self.p[best])[:, codes[best]]
+            is_counted |= is_known[best]  # rows with some predictor of the larger set
         return path
+
+    def _rises_with_each(
+        self,
+        candidates: Sequence[int],
+        codes: Codes,
+        weight: PerRow,
+        log_joint: Float[np.ndarray, "c n"],
+        log_p: PerRow,
+    ) -> Float[np.ndarray, " candidates"]:
+        """By how much Σ_i w_i log p(x_i) rises if a candidate j is added to the set J, for each of the candidates.
+
+        p(x_i) is the probability of the cells of the predictors. With the class probabilities q_ik ∝ π_k Π_J p,
+
+            Σ_k π_k Π_J p · p_{j x_ij k} = [Σ_k π_k Π_J p] · Σ_k q_ik p_{j x_ij k}
+
+        So log p(x_i) rises by the logarithm of the last sum, and no product over J is computed again.
+
+        Parameters
+        ----------
+        candidates : predictors by number
+        codes : (d, n) category of each cell, by predictor
+        weight : (n,) of each row
+        log_joint : (c, n) log π_k Π_J p of the set J
+        log_p : (n,) log Σ_k π_k Π_J p
+        """
+        q = np.exp(log_joint - log_p)  # (c, n) class probabilities given J
+        rises = []
+        for j in candidates:
+            cell_p = self.p[j].take(codes[j], 1)  # (c, n) p_{j x_ij k}
+            mean_cell_p = np.einsum("kn,kn->n", q, cell_p)  # (n,) Σ_k q_ik p_{j x_ij k}
+            rises.append(weight @ np.log(mean_cell_p))
+        return np.array(rises)
+
+
+def _weight_of_marked(weight: PerRow, is_marked: Bool[np.ndarray, " n"]) -> float:
+    """The weight of all marked rows, which divides the sum in B(J); 1 if none is marked, as the sum is 0 then."""
+    return float(weight[is_marked].sum() or 1)
 
 
 class SelectionPath(NamedTuple):
@@ -377,11 +406,11 @@ class _Predictors(NamedTuple):
         columns : (n,) cells of each column; None, NaN and pandas.NA are missing
         is_training : (n,) whether a row is used for training, so that its categories count
         """
+        # For example, the training cells b, a, None, b have the categories b and a. Their codes are 0, 1, 2, 0: None is
+        # missing and has the code 2, the number of categories.
         sizes = np.zeros(len(columns), int)
         codes = np.zeros((len(columns), len(is_training)), int)
         for j, cells in enumerate(columns):
-            # for example, the training cells b, a, None, b have the categories b and a, with the codes 0 and 1; None
-            # has 2
             categories = pd.unique(cells[is_training & pd.notna(cells)])
             sizes[j] = len(categories)
 
@@ -637,19 +666,19 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         rng = generator(self.seed)
         self._scale: list[int] = []  # columns cut into bins: none here, and filled in by `SPSSNaiveBayes`
 
-        # the n rows, of which those with a label, weight and at least one cell that is not missing can be used
+        # 1. Which of the n rows are used: those with a label, a weight, and at least one cell that is not missing.
         table = self._checked(X, fresh=True)  # learns the names of the d columns
         labelled_rows = self._label_rows(table, y, sample_weight)  # learns the classes
         cells = self._read(table, fresh=True)  # d arrays (n,)
         has_cell = np.any([pd.notna(column) for column in cells], axis=0)  # (n,)
         usable_rows = labelled_rows.using_only(has_cell)
 
-        # a part of their weight is held out for a test, if the settings ask for it; the rest is for training
+        # 2. A part of their weight is held out for a test, if the settings ask for it; all else is for training.
         split_rows = replace(usable_rows, test_weight=self._hold_out(usable_rows, rng))
         is_training = split_rows.is_training  # (n,)
 
-        # cells become numbers of the categories of the training rows; columns with fewer than two of these are dropped,
-        # and rows that have cells in such columns alone
+        # 3. Cells become numbers of the categories that training rows have. A column with fewer than two categories is
+        # dropped, and a row that has cells in such columns alone is not used.
         self._learn_categories(cells, is_training)
         categories = self._categories(cells)  # d arrays (n,)
         predictors = _Predictors.of(self._columns.labels.tolist(), categories, is_training)
@@ -660,7 +689,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
             )
         rows = split_rows.using_only(predictors.has_usable())
 
-        # the sequence of sets of predictors, and the best of them by the criterion
+        # 4. The sequence of sets of predictors, and the best of them by the criterion.
         forced = [j for j in self._positions("force", self.force) if j in predictors.usable]
         task = _Task(rows, predictors, forced, self._model_of_all(predictors, rows), criterion)
         path = self._search(task, rng)
@@ -668,8 +697,8 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         best = _best_step(steps, criterion)  # the position of the best row
         chosen = path.sets[best]  # the numbers of the columns of that set
 
-        # the model of the chosen columns, and what the user is told
-        self.support_ = np.isin(np.arange(len(predictors.names)), chosen)
+        # 5. The model of the chosen columns, and what the user is told.
+        self.support_ = np.isin(np.arange(len(predictors.names)), chosen)  # (d,) whether a column is chosen
         self.held_out_ = rows.is_held_out
         self._fit_chosen(task, categories)
         self.report_ = self._report(task, steps.assign(best=steps.index == best), chosen)
@@ -677,52 +706,56 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
     def _label_rows(self, X: Any, y: Any, sample_weight: Any) -> _Rows:
         """The class number and weight of each of the n rows, of which none is held out yet; learns `classes_`.
 
-        Rows without a label, or of weight 0, are marked as not used.
+        Rows without a label, or of weight 0, are marked as not used. For example, the labels a, missing, b, c with the
+        weights 0, 1, 1, 1 have the classes b and c, the class numbers 0, 0, 0, 1, and only the last two rows are used.
         """
         with naming("X", "y"):  # errors of the checks then name these arguments
-            labels, is_missing = split_labels(y)  # the labels that are there, and (n,) where there is none
+            labels, is_missing = split_labels(y)  # in the example a, b, c, and (n,) whether a row has none: F, T, F, F
             check_consistent_length(X, is_missing)
             check_classification_targets(labels)
-        weights = row_weights(sample_weight, len(is_missing))
-        refuse_no_weight(weights.values)
-        is_used = ~is_missing & (weights.values > 0)
+        n = len(is_missing)
+        weights = row_weights(sample_weight, n)
+        refuse_no_weight(weights.values)  # ValueError if all are 0
+        has_label = ~is_missing
+        is_used = has_label & (weights.values > 0)  # (n,)
 
-        # Classes are those of the used rows. `labels` has an entry for each row with a label, so the mask of used rows
-        # is first cut down to these. For example, labels (a, missing, b) and weights (0, 1, 1) leave the label b.
-        is_used_of_labelled = is_used[~is_missing]  # one entry for each label that is there
+        # the labels of the used rows, b and c, and with them the classes
+        is_used_of_labelled = is_used[has_label]  # of a, b, c: F, T, T
         used_labels = labels[is_used_of_labelled]
         self.classes_, class_numbers = np.unique(used_labels, return_inverse=True)
-        label = np.zeros(len(is_missing), int)
+        label = np.zeros(n, int)
         label[is_used] = class_numbers
-        return _Rows(label, weights, has_label=~is_missing, is_used=is_used, test_weight=np.zeros(len(is_missing)))
+        return _Rows(label, weights, has_label=has_label, is_used=is_used, test_weight=np.zeros(n))
 
     # --- steps of the search ----------------------------------------------------------------------------------------
 
     def _model_of_all(self, predictors: _Predictors, rows: _Rows) -> SmoothedModel:
-        """The categorical naive Bayes model of all predictors, estimated from the training rows.
-
-        Settings that are given by column or by class are put into the order of the columns or classes: a pandas series
-        by its index. A setting that is one number, or a list, stays as it is.
-        """
+        """The categorical naive Bayes model of all predictors, estimated from the m training rows."""
         training = rows.is_training  # (n,)
-        # of the rows for training alone: categories (d, m), classes (m,) and weights (m,)
+        # `align` puts a pandas series in the order of the columns, or of the classes, by its index; a number or a list
+        # stays as it is
+        alpha = align("alpha", self.alpha, self._columns.names)
+        class_alpha = align("class_alpha", self.class_alpha, self.classes_)
         return SmoothedModel.of(
-            predictors.codes[:, training],
-            rows.label[training],
-            rows.training_weight[training],
-            predictors.sizes,
-            len(self.classes_),
-            alpha=align("alpha", self.alpha, self._columns.names),
-            class_alpha=align("class_alpha", self.class_alpha, self.classes_),
+            codes=predictors.codes[:, training],  # (d, m) numbers of the categories
+            label=rows.label[training],  # (m,) class numbers
+            weight=rows.training_weight[training],  # (m,)
+            levels=predictors.sizes,  # (d,) numbers of categories
+            c=len(self.classes_),
+            alpha=alpha,
+            class_alpha=class_alpha,
         )
 
     def _search(self, task: _Task, rng: np.random.Generator) -> SelectionPath:
         """The sequence of sets of predictors, from the forced ones on, each with one predictor more.
 
-        The predictor that enters a set J is the one that makes its average log-likelihood largest, which is the mean
-        over rows i of log π_k + Σ_{j∈J} log p(x_ij | k) − log p(x_iJ), with k the class of the row, π_k its share, and
-        x_iJ the cells of the predictors in J. The first two terms follow from counts. The mean of − log p(x_iJ), called
-        B(J), needs rows:
+        The predictor that enters a set J is the one that makes its average log-likelihood largest. That is the mean
+        over rows i of
+
+            log p(y_i | x_iJ) = log p(y_i) + Σ_{j∈J} log p(x_ij | y_i) − log p(x_iJ)
+
+        with x_iJ the cells of the predictors in J. The means of the first two terms follow from counts. The mean of
+        −log p(x_iJ), called B(J), needs rows:
 
         - `normalizer="exact"` takes the training rows; "simulated" takes rows drawn from the model of all predictors.
         - `denominator="N"` divides by the weight of all these rows; "N'" by that of the rows with some predictor of J.
@@ -754,19 +787,20 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         rows = task.rows
         model = task.model
         training = rows.is_training  # (n,)
-        is_empty = not self.support_.any()  # no column was chosen
+        chooses_none = not self.support_.any()
 
-        # the same pseudo-counts as in the search; of no column, `_chosen` makes one with a single level, which says
-        # nothing, so that the prediction is the class shares
-        alpha = 1.0 if is_empty else model.alpha[self.support_]
+        # The same pseudo-counts as in the search. If no column was chosen, `_chosen` below makes one with a single
+        # level, which says nothing, and the prediction is the class shares.
+        alpha = 1.0 if chooses_none else model.alpha[self.support_]
         nb = CategoricalNB(estimate="mean", alpha=alpha, class_alpha=model.class_alpha)
 
-        # As categorical columns made of the training rows alone, so that these rows tell the levels. `self.classes_` is
-        # given beside the labels, so that each class has the place that it has in `classes_`.
-        levels = pd.DataFrame(self._chosen(columns))[training].apply(pd.Categorical)
+        # the chosen columns in the training rows; as categorical columns, their levels are those of these rows
+        table = pd.DataFrame(self._chosen(columns))[training]
+        levels = table.apply(pd.Categorical)
         labels = self.classes_[rows.label[training]]
+        # `self.classes_` says that each class is at the place that it has there
         self._nb = nb.partial_fit(levels, labels, self.classes_, rows.training_weight[training])
-        self.estimator_ = None if is_empty else self._nb
+        self.estimator_ = None if chooses_none else self._nb
 
     def _report(self, task: _Task, steps: pd.DataFrame, chosen: list[int]) -> SelectionReport:
         """What the user is told: the sequence of sets, and how the chosen set classifies.
@@ -864,9 +898,10 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         for column in requested:
             position = self._columns.place(column)  # None where there is none
             if position is None:
+                labels = self._columns.labels.tolist()
                 raise ValueError(
-                    f"`{argument}` has {column!r}, which is not a column of `X`; the columns are "
-                    f"{listed(self._columns.labels.tolist())}"
+                    f"`{argument}` has {column!r}, which is not a column of `X`; the columns are {listed(labels)}"
+                    f"{did_you_mean(column, labels)}"
                 )
             positions.append(position)
         return list(dict.fromkeys(positions))  # without repetitions; the keys of a dictionary keep their order
@@ -920,28 +955,28 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
         return test_weight
 
     def _random_share(self, rows: _Rows, rng: np.random.Generator) -> PerRow:
-        """A random share `test_share` of each class, but never all of it: the weight of each of the n rows in it.
+        """The weight of each row in a random sample of the rows, which has a share `test_share` of each class, (n,).
 
-        Where weights count rows, units are drawn, of which a row of weight w has w. One row may then have units in the
-        sample and outside of it. Where weights are importance, a row is one unit.
+        Weights may count rows: a row of weight 2 stands for two equal units, of which one may be in the sample and the
+        other outside of it. Other weights are importance: a row is one unit, and is in the sample with its whole weight
+        or not at all. At least one unit of each class stays outside.
         """
         n = len(rows.label)
         weights = rows.weights
-        share = np.zeros(n)
+        weight_in_sample = np.zeros(n)
         for k in np.unique(rows.label[rows.is_used]):
             # The units of the class: the position of each row, repeated as often as the row counts. For example, if
             # row 3 counts twice and row 5 once, they are 3, 3, 5.
             members = np.flatnonzero(rows.is_used & (rows.label == k))
             units = np.repeat(members, weights.times[members].astype(int))
 
-            # Drawn without replacement; at least one unit stays in training. 3 units and a share of 0.9 would hold out
-            # all 3, so 2 are drawn.
-            size = min(round(self.test_share * len(units)), len(units) - 1)
+            # 3 units and a share of 0.9 would give all 3, so 2 are drawn; they may be 3 and 5
+            rounded = round(self.test_share * len(units))
+            size = min(rounded, len(units) - 1)
             drawn = rng.choice(units, size, replace=False)
-            n_drawn = np.bincount(drawn, minlength=n)  # (n,) how many units of each row
-            # of counts the units themselves; of importance a row that was drawn leaves with its whole weight
-            share += n_drawn if weights.are_counts else n_drawn * weights.values
-        return share
+            n_drawn = np.bincount(drawn, minlength=n)  # (n,) units of each row: one of row 3, and one of row 5
+            weight_in_sample += n_drawn if weights.are_counts else n_drawn * weights.values
+        return weight_in_sample
 
     def _classified(self, sample: str, observed: np.ndarray, predicted: np.ndarray, weight: np.ndarray) -> pd.DataFrame:
         """The confusion table of a sample: the weight of the rows of each observed class, by predicted class.
@@ -1045,9 +1080,7 @@ class ForwardSelection(ProbaOfLog, SelectorMixin, ClassifierMixin, BaseEstimator
 def _weight_of_pairs(
     row: Int[np.ndarray, " n"], column: Int[np.ndarray, " n"], weight: PerRow, shape: tuple[int, int]
 ) -> Float[np.ndarray, "r c"]:
-    """A table of two-way counts: entry [a, b] is the weight of the cases with `row` a and `column` b.
-
-    One `bincount` fills it. Pairs are numbered line by line: in a table of 3 columns, the pair (1, 2) is number 5.
+    """A table of two-way counts: entry [a, b] is the weight of the cases with the codes `row` a and `column` b.
 
     Parameters
     ----------
@@ -1055,9 +1088,11 @@ def _weight_of_pairs(
     weight : (n,) of each case
     shape : numbers of rows and columns of the table
     """
+    # entries of the table are numbered line by line: in a table of 3 columns, the entry [1, 2] is number 5
     n_rows, n_columns = shape
-    pair = row * n_columns + column  # (n,) the place of each pair in the table, read line by line
-    return np.bincount(pair, weight, n_rows * n_columns).reshape(shape)
+    number = row * n_columns + column  # (n,) of the entry that each case belongs to
+    weight_of_entries = np.bincount(number, weight, n_rows * n_columns)
+    return weight_of_entries.reshape(shape)
 
 
 # --- the sequence of sets ---------------------------------------------------------------------------------------------
@@ -1072,7 +1107,7 @@ def _steps(task: _Task, path: SelectionPath) -> pd.DataFrame:
     rows = task.rows
     n = float(rows.training_weight[rows.is_training].sum())  # N, the weight of the training rows
 
-    # what was added, nothing to make the initial set, and the size J of each set
+    # the predictor that was added to make each set, None for the initial one; and the size J of each set
     added_names = [None, *task.predictors.names_of(path.added)]
     steps = pd.DataFrame({"added": pd.Series(added_names, dtype=object)})
     steps["n_features"] = [len(members) for members in path.sets]
@@ -1087,16 +1122,18 @@ def _steps(task: _Task, path: SelectionPath) -> pd.DataFrame:
 
 def _test_log_likelihood(task: _Task, path: SelectionPath) -> Float[np.ndarray, " s"]:
     """Mean log p(y_i | x_i) of the held-out rows under the model of each of the s sets, in nats."""
+    # of the m rows that are held out
     rows = task.rows
-    codes = task.predictors.codes[:, rows.is_held_out]  # (d, m) of the m rows held out
-    label = rows.label[rows.is_held_out]
-    label_log_p = []  # for each set, (m,) log p(y_i | x_i)
+    codes = task.predictors.codes[:, rows.is_held_out]  # (d, m) numbers of categories
+    label = rows.label[rows.is_held_out]  # (m,) class numbers
+    weight = rows.test_weight[rows.is_held_out]  # (m,)
+
+    log_p_of_labels = []  # for each set, (m,) log p(y_i | x_i)
     for members in path.sets:
-        log_joint = task.model.log_joint(codes, members)  # (c, m)
-        table = log_normalize(log_joint.T)  # (m, c) log p(y = k | x_i)
-        label_log_p.append(table[np.arange(len(table)), label])  # of each row the entry in the class of its label
-    # (s, m) becomes (s,): a weighted mean over the rows
-    return np.average(label_log_p, axis=1, weights=rows.test_weight[rows.is_held_out])
+        log_joint = task.model.log_joint(codes, members)  # (c, m) log p(x_i, y = k)
+        log_p = log_normalize(log_joint.T)  # (m, c) log p(y = k | x_i)
+        log_p_of_labels.append(log_p[np.arange(len(label)), label])  # of each row the entry in the class of its label
+    return np.average(log_p_of_labels, axis=1, weights=weight)  # from (s, m) to (s,): a mean over the rows
 
 
 def _best_step(steps: pd.DataFrame, criterion: str) -> int:

@@ -135,12 +135,13 @@ def _shown_parameters(drawn: DrawnMap) -> Float[np.ndarray, " shown"]:
     if calibration.model == 0:
         return np.concatenate([[1.0], np.zeros(c + 1 + c * c)])
 
-    # θ is u, entries of [O; b], logit ε.
-    table = calibration.matrix(theta)  # [O; b], (c + 1, c)
+    # θ is u, entries of [O; b], logit ε. [O; b] is the table (c + 1, c) of O above a row of shifts.
+    table = calibration.matrix(theta)
     power = np.exp(theta[0])
     shift = table[-1]
     eps = expit(theta[-1])
-    return np.concatenate([[power], shift, [eps], calibration.scale * table[:-1].ravel()])
+    scaled_matrix = calibration.scale * table[:-1]  # e^û O
+    return np.concatenate([[power], shift, [eps], scaled_matrix.ravel()])
 
 
 # --- averages over the posterior --------------------------------------------------------------------------------------

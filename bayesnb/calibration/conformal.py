@@ -65,16 +65,18 @@ from ..estimators._wrapper import AbstractWrapper
 from ..io import Saved
 from ..models.naive_bayes import Rows
 from ..numerics.arrays import Bool, Float, Int, PerRow, Table, is_sparse
-from ..numerics.progress import tracked
+from ..numerics.progress import progress
 from ..numerics.supports import check_choice, check_level
 from ..numerics.weights import RowWeights, row_weights
 from ..posterior.folds import FittedRows, remainders
 from ..posterior.loo import group_places, leave_out
+from ..posterior.stacks import remainder_stacks
 from ..sums.statistics import one_hot
 
 _TIE = 1e-9  # scores this close, relative to their size, count as equal: sets can only grow by it
 _LEVEL_ROUNDING = 1e-12  # 1 − 0.9 is 0.09999999999999998
 _LARGEST = 1e300  # score, where a label has no probability
+_MAX_SCORES = 1 << 21  # numbers that are worked on at a time, of new rows under several models: 16 MiB
 _NEEDED = {"cross": ("predict_log_proba",), "full": ("predict_log_proba", "partial_fit", "loo")}
 _FLOAT_WEIGHTS = (
     "`sample_weight` has a float type, so its weights are importance, and the guarantee does not hold for them. If "
@@ -239,9 +241,11 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         # How many training rows have a smaller score than the new row with each label: they fit better. A block
         # compares some training rows with some new rows and labels, by one model. All blocks make all comparisons.
         n_smaller = np.zeros((n_new, n_classes))
-        # `tracked` yields the items, and shows on a terminal how many are done
-        for block in tracked(self._scored(_as_rows(X)), "label sets", unit="models"):
-            n_smaller[block.new, block.classes] += block.smaller(share)
+        n_rows = int(np.count_nonzero(training.counts))  # each is compared with every new row under every label
+        with progress("label sets", n_rows * n_new * n_classes, unit="comparisons") as line:
+            for block in self._scored(_as_rows(X)):
+                n_smaller[block.new, block.classes] += block.smaller(share)
+                line.advance(block.n_comparisons)
 
         # All others, and the new row itself, have a score at least as large: of n rows that is n + 1 − n_smaller out of
         # n + 1. For example, with 9 rows of which 8 have a smaller score the p-value is 2/10.
@@ -264,8 +268,8 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
             statistics that remain (`_PointEstimates`)
           - any other classifier is fitted again to the other rows (`_Refits`)
 
-        A `ScoreBlock` has the scores of some training rows under their own labels, and of some new rows under some
-        labels, all by one model: only scores of one model are compared.
+        A `ScoreBlock` has the scores of some training rows under their own labels, and beside each of them those of
+        some new rows under some labels by the same model: only scores of one model are compared.
         """
         training = self._training
         label = self._labels
@@ -439,7 +443,7 @@ class TrainingTable:
 
 
 class ScoreBlock(NamedTuple):
-    """Scores of some training rows, and of some new rows under some labels, by the same model.
+    """Scores of some training rows, and beside each those of some new rows under some labels, by the same model.
 
     The score of a row under a label is log((1 − p)/p), with p the probability of the label: large where it does not
     fit. A block is a part of the comparison of all n training rows with all m new rows under all c labels.
@@ -450,14 +454,21 @@ class ScoreBlock(NamedTuple):
     scores : (i,) their scores, under their own label
     new : slice of the t new rows among all m
     classes : slice of the k labels among all c
-    new_scores : (t, k) scores of these rows under these labels
+    new_scores : (i, t, k) scores of these rows under these labels, by the model that scored the training row; (1, t, k)
+        where one model scored all
     """
 
     rows: Any
     scores: Float[np.ndarray, " i"]
     new: slice
     classes: slice
-    new_scores: Float[np.ndarray, "t k"]
+    new_scores: Float[np.ndarray, "#i t k"]
+
+    @property
+    def n_comparisons(self) -> int:
+        """How many pairs of a training row, and a new row under a label, are compared."""
+        _, n_new, n_labels = self.new_scores.shape
+        return len(self.scores) * n_new * n_labels
 
     def smaller(self, share: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "t k"]:
         """The total share of the i training rows whose score is smaller than that of a new row and label.
@@ -468,7 +479,7 @@ class ScoreBlock(NamedTuple):
         ----------
         share : what each of all n training rows counts for a new row of each class
         """
-        # every training row beside every new row and label: (i, 1, 1) and (t, k) make (i, t, k)
+        # every training row beside every new row and label: (i, 1, 1) and (i, t, k)
         scores = self.scores[:, None, None]
         # (i, t, k) by how much a score has to be smaller to count: a relative error, but no less than that of scores of
         # 1
@@ -480,18 +491,27 @@ class ScoreBlock(NamedTuple):
 
 
 class _LeftOut(NamedTuple):
-    """Log class probabilities in nats, up to a term of each row, under a model that does not know some training rows.
+    """Log class probabilities in nats, up to a term of each row, under b models that do not know some training rows.
 
     Fields
     ------
-    members : (k,) positions of the training rows that the model does not know
+    members : (k,) positions of the training rows that one of the models does not know
+    model_of_member : (k,) number of that model, 0 … b − 1
     table : (k, c) of these rows
-    new_table : (m, c) of the new rows
+    new_tables : (b, m, c) of the new rows under each model
     """
 
     members: Int[np.ndarray, " k"]
+    model_of_member: Int[np.ndarray, " k"]
     table: Table
-    new_table: Table
+    new_tables: Float[np.ndarray, "b m c"]
+
+    @classmethod
+    def of_one_model(
+        cls, members: Int[np.ndarray, " k"], table: Float[np.ndarray, "k c"], new_table: Float[np.ndarray, "m c"]
+    ) -> Self:
+        """What a single model predicts: (k, c) for the rows that it does not know, and (m, c) for the new rows."""
+        return cls(members, np.zeros(len(members), int), table, new_table[None])
 
 
 class _CrossModels(ABC):
@@ -517,9 +537,14 @@ def _cross_scores(models: _CrossModels, label: Int[np.ndarray, " n"]) -> Iterato
     for left_out in models.tables():
         own_label = label[left_out.members]  # (k,)
         scores = _log_odds_against(left_out.table)[np.arange(len(own_label)), own_label]  # (k,) entry of the label
-        new_scores = _log_odds_against(left_out.new_table)  # (m, c)
-        # the k rows left out, with all new rows and all labels
-        yield ScoreBlock(left_out.members, scores, new=slice(None), classes=slice(None), new_scores=new_scores)
+
+        n_models, n_new, n_classes = left_out.new_tables.shape
+        all_new_rows = left_out.new_tables.reshape(n_models * n_new, n_classes)  # of model after model
+        new_scores = _log_odds_against(all_new_rows).reshape(n_models, n_new, n_classes)
+
+        # the k rows left out, each beside all new rows and all labels under its model
+        new_scores_of_member = new_scores[left_out.model_of_member]  # (k, m, c)
+        yield ScoreBlock(left_out.members, scores, slice(None), slice(None), new_scores_of_member)
 
 
 @dataclass
@@ -550,15 +575,19 @@ class _Remainders(_CrossModels):
         rows = self.estimator.model_.encode(self.training.X)  # cells as numbers, by block
         new_rows = self.estimator.model_.encode(self.X)
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
-        # a remainder has positions of rows that are left out, and the model of all others; with "refit" a prior that is
-        # scaled by the rows is scaled by these others
-        for remainder in remainders(self.estimator.model_, data, "refit"):
-            # one table (k + m, c) for both kinds of rows, those left out first; `scores` allows it to lack terms that
-            # are the same in all classes of a row
-            members_and_new_rows = _stacked(_rows_at(rows, remainder.members), new_rows)
-            table = remainder.model.log_table(members_and_new_rows, scores=True)
-            n_members = len(remainder.members)
-            yield _LeftOut(remainder.members, table[:n_members], table[n_members:])
+        n_new = self.X.shape[0]
+        n_classes = len(self.estimator.classes_)
+        max_models = max(1, _MAX_SCORES // ((n_new + 1) * n_classes**2))
+
+        # a stack has many models without a row, or group of rows, each; with "refit" a prior that is scaled by the rows
+        # is scaled by those of its model
+        for stack in remainder_stacks(self.estimator.model_, data, "refit", max_models):
+            members = stack.members
+            # one call for both kinds of rows, those left out first: (b, k + m, c). Of the rows left out only the table
+            # of their own model is wanted
+            tables = stack.log_tables(_stacked(_rows_at(rows, members), new_rows))
+            table = tables[stack.model_of_member, np.arange(len(members))]  # (k, c)
+            yield _LeftOut(members, stack.model_of_member, table, tables[:, len(members) :])
 
 
 @dataclass
@@ -588,7 +617,9 @@ class _PointEstimates(_CrossModels):
             # a copy of the estimator that is fitted to the other rows, from their sums alone
             model = self.estimator.model_.with_statistics(remainder.statistics)
             members = _safe_indexing(self.training.X, remainder.members)
-            yield _LeftOut(remainder.members, model.predict_log_proba(members), model.predict_log_proba(self.X))
+            table = model.predict_log_proba(members)
+            new_table = model.predict_log_proba(self.X)
+            yield _LeftOut.of_one_model(remainder.members, table, new_table)
 
 
 @dataclass
@@ -623,7 +654,9 @@ class _Refits(_CrossModels):
             # log class probabilities (·, k) of the k classes that it knows, then (·, c) of all
             log_p = fitted.predict_log_proba(_safe_indexing(self.training.X, members))
             new_log_p = fitted.predict_log_proba(self.X)
-            yield _LeftOut(members, self._all_classes(log_p, classes), self._all_classes(new_log_p, classes))
+            table = self._all_classes(log_p, classes)
+            new_table = self._all_classes(new_log_p, classes)
+            yield _LeftOut.of_one_model(members, table, new_table)
 
     def _all_classes(self, table: Float[np.ndarray, "n k"], classes: Int[np.ndarray, " k"]) -> Table:
         """Log probabilities of all c classes, (n, c), from those of k classes: the others have the probability 0."""
@@ -680,7 +713,7 @@ def _full_scores(
                 scores=scores[:n],
                 new=slice(t, t + 1),
                 classes=slice(k, k + 1),
-                new_scores=scores[n:, None],  # (1, 1)
+                new_scores=scores[n:, None, None],  # (1, 1, 1)
             )
 
 

@@ -83,19 +83,18 @@ def fit_maps(
     groups : (n,) labels of groups of rows that depend on each other. All weights are then divided by the factor by
         which the residuals y − q of the rows add up in the groups: five copies of each row count as one
     """
+    # Rows without weight are left out. Classes are numbered by their rows and not by their labels, so that relabelled
+    # classes get the same draws. Tables in Fortran order are quicker here.
     has_weight = weight > 0
     one_hot_label = np.eye(z.shape[1])[index[has_weight]]
     in_label_order = Labelled(z[has_weight], one_hot_label, weight[has_weight])
-
-    # Classes are numbered by their rows and not by their labels, so that relabelled classes get the same draws. Tables
-    # in Fortran order are quicker here.
-    order = _order_of_classes(in_label_order)
+    order = _order_of_classes(in_label_order)  # (c,) positions of the classes
     rows = in_label_order._replace(
         z=np.asfortranarray(in_label_order.z[:, order]),
         y=np.asfortranarray(in_label_order.y[:, order]),
     )
 
-    # The residuals of a first power map show how much rows of a group repeat each other. With the smaller weights it is
+    # Model 1, the power map. Its residuals show how much rows of a group repeat each other. With smaller weights it is
     # another map, and is fitted again.
     power = _fitted_power(rows)
     if groups is not None:
@@ -103,9 +102,11 @@ def fit_maps(
         rows = rows._replace(weight=rows.weight / factor)
         power = _fitted_power(rows)
 
-    # Models 2, 3 … have a matrix, and are fitted from the modes of the power map. Then come posterior probabilities and
-    # draws of all, and the classes are given back in the order of the labels.
+    # Models 2 and 3, with a narrow and a wide prior of the matrix, are fitted from the modes of the power map.
     matrices = [_fitted_matrix(model, power.modes, rows) for model in range(2, len(WIDTHS) + 1)]
+
+    # The posteriors of all four, more exact where that matters, then their probabilities and draws. The classes are
+    # given back in the order of the labels.
     models = _weighted_where_probable([_unchanged(rows), power.fitted, *matrices])
     return tuple(calibration.relabelled(order) for calibration in _with_draws(models))
 

@@ -228,9 +228,11 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         leaving = _leaving(fitted, rows, index, weights, groups)
         plain = fitted.loo(X, y, weights, prior=prior, groups=leaving.group if groups is None else groups)
 
-        # Then each row leaves the map too, unless the map was fitted to a sample of the rows without it. `weight` is
-        # how much a row counts for the map, `unit` how much of that leaves with it: 1 of a count, all of an importance.
-        is_in_map = np.isin(np.arange(len(index)), _chosen_rows(weights.values, leaving.group))
+        # Then each row leaves the map too. The map was fitted to a sample of very many rows: others need not leave it.
+        # `weight` is how much a row counts for the map, `unit` how much of that leaves with it: 1 of a count, all of an
+        # importance.
+        positions_in_map = _chosen_rows(weights.values, leaving.group)
+        is_in_map = np.isin(np.arange(len(index)), positions_in_map)
         table = LeftOut(
             z=floored(plain.log_proba),
             code=index,
@@ -243,19 +245,10 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         )
         without_row = average_without_rows(self.maps_, table.leaving_from(self.maps_))  # (n, c)
 
-        # The result is that of the model inside, with calibrated class probabilities in its log p(x_i, y = c). A result
-        # adds up the class prior and its blocks: one block, "x", of what is not the prior takes the place of all.
-        log_joint = _with_proba(plain.log_joint, without_row)  # (n, c)
-
-        # To see how much a row matters, a result compares with the same rows by all rows. It asks its `_posterior` for
-        # these, with `_rows`; `Known` gives back the table that it gets.
-        of_all_rows = fitted.posterior_.log_joint(rows)  # (n, c)
-        return replace(
-            plain,
-            by_block={"x": log_joint - plain.log_prior},
-            _posterior=Known,
-            _rows=_with_proba(of_all_rows, self.calibrated(log_normalize(of_all_rows))),
-        )
+        # The result is that of the model inside, with calibrated class probabilities in its tables log p(x_i, y = c).
+        log_joint = fitted.posterior_.log_joint(rows)  # by all rows, (n, c)
+        of_all_rows = _with_proba(log_joint, self.calibrated(log_normalize(log_joint)))
+        return _with_tables(plain, _with_proba(plain.log_joint, without_row), of_all_rows)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
         """The regression of the labels on their leave-one-out table in NumPyro, for the most probable map.
@@ -306,6 +299,26 @@ def _with_proba(log_joint: Table, proba: Table) -> Table:
     return log_density[:, None] + np.log(proba)
 
 
+def _with_tables(result: LooResult, left_out: Table, of_all_rows: Any) -> LooResult:
+    """A leave-one-out result with other tables log p(x_i, y = c), (n, c): by all other rows, and by all rows.
+
+    Parameters
+    ----------
+    result : its labels, weights and class prior stay
+    left_out : each row predicted without itself
+    of_all_rows : each row predicted by all rows, itself included; how much a row matters is the difference
+    """
+    # A result adds up a log class prior and a table for each block of columns. One table, "x", takes the place of all
+    # of these: what `left_out` has beyond the prior. For the table of all rows it calls `_posterior.log_joint(_rows)`.
+    # `Known.log_joint` returns its argument, so that the table itself can be given for the rows.
+    return replace(
+        result,
+        by_block={"x": left_out - result.log_prior},
+        _posterior=Known,
+        _rows=of_all_rows,
+    )
+
+
 def _log_loss(rows: "LeftOut", log_p: Table) -> float:
     """Weighted mean of −log p(y_i | …), in nats a row."""
     of_label = log_p[np.arange(len(rows.code)), rows.code]
@@ -340,14 +353,14 @@ class LeftOut(NamedTuple):
     class_prior: Float[np.ndarray, " c"]
 
     def leaving_from(self, maps: tuple[CalibrationMap, ...]) -> LeavingRows:
-        """What leaves these maps when each row is predicted without itself: its log probabilities, class and weight.
+        """The rows with the weights that leave these maps when each row is predicted without itself.
 
         A map is a regression of the labels on z, fitted to these rows with weights. A row "leaves" it if the map is
-        used as if it had not been fitted to the row: the term w log p'(y_i | z_i) is taken out of its log likelihood,
-        with `leaving` for the weight w. Rows of one `group` leave together.
+        used as if it had not been fitted to the row: the term w log p'(y_i | z_i) is taken out of its log likelihood.
+        w is `leaving` of the row. Rows of one `group` leave together.
 
-        Groups that the user gave have dependent rows. `fit_maps` divides their weights by the factor by which they
-        repeat each other: five rows that are copies count as one, and the factor is 5. What leaves must be divided by
+        Rows of a group that the user gave depend on each other. `fit_maps` divides their weights by the factor by which
+        they repeat each other: five rows that are copies count as one, and the factor is 5. What leaves is divided by
         the same factor. Rows without groups, and copies that were found, have no such factor.
 
         Parameters
@@ -447,10 +460,11 @@ def _leaving(nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeig
     if copied is None:
         return _Leaving(None, weight=weights.values, unit=weights.leaving, n_copies=0)
 
-    # Copies leave together and count as one row: each has its weight divided by the number of its copies, itself
-    # included. `bincount` is the size of each group, indexed by the group of each row: groups 0 1 0 give 2 1 2.
-    as_one_row = weights.values / np.bincount(copied)[copied]
-    n_groups = int(copied.max()) + 1
+    # Copies leave together and count as one row: the weight of each is divided by the size of its group. Three rows of
+    # the groups 0 1 0 are in groups of 2 1 2 rows.
+    size_of_group = np.bincount(copied)  # (g,)
+    as_one_row = weights.values / size_of_group[copied]
+    n_groups = len(size_of_group)
     return _Leaving(copied, weight=as_one_row, unit=as_one_row, n_copies=n - n_groups)
 
 
@@ -507,25 +521,42 @@ def groups_of_copies(
     if weights.are_given and weights.are_counts:
         return None
 
-    # Rows with equal cells and class have the same number. Numbers 0 1 0 occur 2 1 times, and by row 2 1 2, so that
-    # the first and the last row have an equal.
+    # Rows with equal cells and class have the same number. Rows with the numbers 0 1 0 have the counts 2 1 2: the first
+    # and the last have an equal.
     number = copies(rows, index)
     has_equal = np.bincount(number)[number] > 1
     if not has_equal.any():
         return None
 
-    # Equal rows of whole numbers are no copies where the model expects some of them: each gets a new number.
-    equal_rows = np.flatnonzero(has_equal)
+    # Rows that are equal by chance are no copies. Each of them gets a new number that no other row has.
+    by_chance = _equal_by_chance(nb, rows, index, np.flatnonzero(has_equal))
+    number[by_chance] = len(index) + np.arange(len(by_chance))
+
+    # The numbers that are left, without gaps: 0 7 3 0 become 0 2 1 0. If each row has its own, there are no copies.
+    _, group = np.unique(number, return_inverse=True)
+    has_copies = group.max() < len(index) - 1
+    return group if has_copies else None
+
+
+def _equal_by_chance(
+    nb: Any, rows: Rows, index: Int[np.ndarray, " n"], equal_rows: Int[np.ndarray, " k"]
+) -> Int[np.ndarray, " m"]:
+    """Positions of the rows, among those that have an equal, that the model expects to occur more than once by chance.
+
+    Equal rows with fractions are never so, as equal measurements hardly occur by chance.
+
+    Parameters
+    ----------
+    nb : the fitted estimator
+    rows, index : all encoded rows by block, and the class of each
+    equal_rows : positions of the rows that are looked at
+    """
     has_fraction = np.any([has_fractions(x) for x in rows_at(rows, equal_rows).values()], axis=0)  # in some block
     of_whole_numbers = equal_rows[~has_fraction]
-    if len(of_whole_numbers):
-        expected = _log_expected_rows(nb, rows_at(rows, of_whole_numbers), index[of_whole_numbers], index)
-        by_chance = of_whole_numbers[expected > np.log(_SAME_BY_CHANCE)]
-        number[by_chance] = len(index) + np.arange(len(by_chance))
-
-    # Numbers without gaps; as many groups as rows are no copies at all.
-    _, group = np.unique(number, return_inverse=True)
-    return None if group.max() == len(index) - 1 else group
+    if len(of_whole_numbers) == 0:
+        return of_whole_numbers
+    log_expected = _log_expected_rows(nb, rows_at(rows, of_whole_numbers), index[of_whole_numbers], index)
+    return of_whole_numbers[log_expected > np.log(_SAME_BY_CHANCE)]
 
 
 def _log_expected_rows(

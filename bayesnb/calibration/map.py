@@ -18,10 +18,10 @@ and the prior is restricted to such maps. Leave-one-out predictions of columns w
 class somewhat, as the row itself is missing among the rows of its own class. A map that falls would learn this and be
 wrong on new rows, where it is not so.
 
-With h = −log p'_y, r = (1 − ε) q_y / p'_y, e = onehot(y) − q, λ = logit ε and J = ∂η/∂θ the derivatives are
+With h = −log p'_y, r = (1 − ε) q_y / p'_y, e = q − onehot(y), λ = logit ε and J = ∂η/∂θ the derivatives are
 
-    ∂h/∂θ = −r Jᵀe,    ∂²h/∂θ∂θᵀ = r Jᵀ(diag q − q qᵀ)J − r (1 − r) Jᵀe eᵀJ − [u] r e·(e^u z)
-    ∂h/∂λ = r − 1 + ε,  ∂²h/∂λ² = ε (1 − ε) − r (1 − r),   ∂²h/∂λ∂θ = r (1 − r) Jᵀe
+    ∂h/∂θ = r Jᵀe,      ∂²h/∂θ∂θᵀ = r Jᵀ(diag q − q qᵀ)J − r (1 − r) Jᵀe eᵀJ + [u] r e·(e^u z)
+    ∂h/∂λ = r − 1 + ε,  ∂²h/∂λ² = ε (1 − ε) − r (1 − r),   ∂²h/∂λ∂θ = −r (1 − r) Jᵀe
 
 References
 ----------
@@ -166,20 +166,26 @@ class CalibrationMap:
         """Which entries of [O; b] are parameters, and the normal prior of all parameters θ = (u, entries …, logit ε).
 
         [O; b] is the table (c + 1, c) of the matrix O (c, c) above the shifts b (c,), of η = e^u z + e^û Oᵀz + b. An
-        entry whose prior has the width 0 is 0, and no parameter. So the power map, whose O has the width 0, has for two
-        classes the entries b_0 and b_1: row = (2, 2), column = (0, 1) and θ = (u, b_0, b_1, logit ε).
+        entry whose prior has the standard deviation 0 is always 0, and no parameter. With two classes the power map,
+        where all of O is so, has the table
+
+            0    0
+            0    0
+            b_0  b_1      the entries at row = (2, 2), column = (0, 1), so that θ = (u, b_0, b_1, logit ε)
         """
-        # The prior's width of each entry of [O; b], (c + 1, c): O with its diagonal apart, then a row of shifts.
+        # The prior's standard deviation of each entry, (c + 1, c): O outside of its diagonal, the diagonal, the shifts.
+        # With many classes O has its diagonal only.
         c = len(self.rho)
         t_o, t_x, t_b = WIDTHS[self.model - 1]
         width = np.full((c + 1, c), t_x if c <= MAX_FULL_CLASSES else 0.0)
         np.fill_diagonal(width, t_o)
         width[c] = t_b
 
-        # Positions of the entries with a width, column after column: `nonzero` goes row by row, hence the transpose.
+        # Positions of the entries that are parameters, column after column: `nonzero` goes row by row, hence the
+        # transpose.
         column, row = np.nonzero(width.T)
 
-        # u ~ N(0, 1), the entries ~ N(0, width²), and logit ε has a mean of its own.
+        # Mean and standard deviation of θ: u ~ N(0, 1), the entries ~ N(0, width²), and logit ε has a mean of its own.
         mean = np.zeros(len(row) + 2)
         mean[-1] = LOGIT_EPS_MEAN
         widths = np.concatenate([[1.0], width[row, column], [LOGIT_EPS_WIDTH]])
@@ -207,39 +213,40 @@ class CalibrationMap:
     def probas(self, theta: Float[np.ndarray, "s p"], z: Table) -> Float[np.ndarray, "s n c"]:
         """Calibrated probabilities p' of n rows for s draws of the parameters at once.
 
-        p' = (1 − ε) softmax(η) + ε ρ with η = e^u z + e^û Oᵀz + b, as in `_mapped`. ρ are the class frequencies.
+        p' = (1 − ε) softmax(η) + ε ρ with η = e^u z + e^û Oᵀz + b, as in `_mapped`. ρ are the class frequencies. The
+        tables below have the axes draw, class and row, as products with O are then quickest.
 
         Parameters
         ----------
         theta : draws (u, entries of O and b, logit ε): the first column is u, the last logit ε
         z : log probabilities of the rows before calibration
         """
-        # [O; b]ᵀ of each draw, (s, c, c + 1): for each class what multiplies the z_d, then its shift. Entry j of
-        # θ[1:-1] belongs at row layout.row[j] and column layout.column[j] of [O; b]; here both are exchanged, because
-        # the table is transposed. Entries that are no parameters are 0.
+        # The table [O; b] of each draw, but transposed, (s, c, c + 1): a class has a row of what multiplies each z_d,
+        # and then its shift. `layout` has row and column of each parameter in [O; b], which are exchanged here. Entries
+        # that are no parameters are 0.
         c = len(self.rho)
-        entries = np.zeros((len(theta), c, c + 1))
-        entries[:, self.layout.column, self.layout.row] = theta[:, 1:-1]
-        transposed_o = entries[:, :, :-1]
-        shift = entries[:, :, -1:]  # (s, c, 1)
+        transposed = np.zeros((len(theta), c, c + 1))
+        transposed[:, self.layout.column, self.layout.row] = theta[:, 1:-1]
+        o_transposed = transposed[:, :, :-1]  # Oᵀ, (s, c, c)
+        shift = transposed[:, :, -1:]  # b, (s, c, 1)
         power = np.exp(theta[:, 0])[:, None, None]  # e^u, (s, 1, 1)
         eps = expit(theta[:, -1])[:, None, None]
 
-        # η = e^û Oᵀz + b, then + e^u z; `scale` is e^û, and z.T is (c, n).
-        eta = self.scale * (transposed_o @ z.T) + shift  # (s, c, n)
+        # η = e^û Oᵀz + b, then + e^u z; `scale` is e^û.
+        eta = self.scale * (o_transposed @ z.T) + shift  # (s, c, n)
         eta += power * z.T
 
         # softmax over the classes, axis 1: without the largest η no exponential overflows.
         q = np.exp(eta - eta.max(1, keepdims=True))
         q /= q.sum(1, keepdims=True)
-        return ((1 - eps) * q + eps * self.rho[:, None]).transpose(0, 2, 1)  # from (s, c, n) to (s, n, c)
+        proba = (1 - eps) * q + eps * self.rho[:, None]  # (s, c, n)
+        return proba.transpose(0, 2, 1)  # (s, n, c)
 
     def is_increasing(self, theta: Float[np.ndarray, "s p"]) -> Bool[np.ndarray, " s"]:
-        """Whether the map of each draw is increasing: e^u + e^û (O_cc − O_ck) ≥ 0 for all classes k ≠ c.
+        """Whether the map of each draw is increasing: the log odds η_c − η_k of a class never fall as its z_c rises.
 
         The map is η_c = e^u z_c + e^û Σ_d z_d O_dc + b_c. There z_c occurs in η_c with the factor e^u + e^û O_cc, and
-        in η_k with e^û O_ck. So the expression is ∂(η_c − η_k)/∂z_c: where it is not negative, the log odds of c
-        against k do not fall as z_c rises.
+        in η_k with e^û O_ck. So ∂(η_c − η_k)/∂z_c = e^u + e^û (O_cc − O_ck), which must be at least 0 for all k ≠ c.
 
         Parameters
         ----------
@@ -252,12 +259,14 @@ class CalibrationMap:
 
         matrix = self.matrix(theta)[:, :c]  # O of each draw, (s, c, c), without the row of b
 
-        # The smallest O_cc − O_ck of a draw decides: O_cc minus the largest other entry of its row, smallest over the
-        # rows. For O = [[1, 0], [3, 2]] these are 1 − 0 and 2 − 3, so −1. With −∞ on the diagonal the largest entry of
-        # a row is one of the others.
+        # The smallest O_cc − O_ck of a draw decides. In row c that is O_cc minus the largest other entry: for
+        # O = [[1, 0], [3, 2]] it is 1 − 0 and 2 − 3, and so −1 in all. With −∞ on the diagonal the largest entry of a
+        # row is one of the others.
         diagonal = np.diagonal(matrix, axis1=1, axis2=2)  # O_cc, (s, c)
         off_diagonal = np.where(np.eye(c, dtype=bool), -np.inf, matrix)
-        smallest_slope = np.exp(theta[:, 0]) + self.scale * (diagonal - off_diagonal.max(2)).min(1)  # (s,)
+        largest_other = off_diagonal.max(2)  # max_k O_ck, (s, c)
+        smallest_difference = (diagonal - largest_other).min(1)  # (s,)
+        smallest_slope = np.exp(theta[:, 0]) + self.scale * smallest_difference
         return smallest_slope >= 0
 
     @cached_property
@@ -290,29 +299,38 @@ class CalibrationMap:
         """The same map where class k is called order[k]: what belongs to a class moves to its new number.
 
         With the order (2, 0, 1) class 0 becomes 2, class 1 becomes 0 and class 2 becomes 1, so that the new classes
-        0, 1, 2 are the old ones 1, 2, 0, which is `argsort` of the order. The parameters θ = (u, entries of O and b,
-        logit ε) are put in another order in the same way.
+        0, 1, 2 are the old ones 1, 2, 0.
         """
-        c = len(self.rho)
-        old_class = np.argsort(order)  # the old number of each new class, as `argsort` of an order is its inverse
+        old_class = np.argsort(order)  # the old number of each new class: `argsort` of an order is its inverse
         renamed = replace(self, rho=self.rho[old_class])
-        if self.model == 0:
+        if self.model == 0:  # it has no parameters
             return renamed
+        old_position = self._old_positions(old_class)
+        return replace(renamed, mode=self.mode[old_position], draws=self.draws[:, old_position])
 
-        # A table of the shape of [O; b], O above the shifts b, with the position in θ of each entry; 0 of entries that
-        # are no parameters. θ[0] is u, so that the entries have the positions 1, 2, ….
+    def _old_positions(self, old_class: Int[np.ndarray, " c"]) -> Int[np.ndarray, " p"]:
+        """Where each parameter θ = (u, entries of O and b, logit ε) of a map with renamed classes stood before, (p,).
+
+        Example: two classes change their names in a map with θ = (u, b_0, b_1, logit ε). The new b_0 is the old b_1, at
+        position 2, and the new b_1 is at 1. So the result is 0, 2, 1, 3.
+
+        Parameters
+        ----------
+        old_class : the old number of each new class
+        """
+        # A table like [O; b], O above the shifts b, which has in place of each parameter its position in θ. θ[0] is u,
+        # so that the entries have the positions 1, 2, …; what is no parameter has 0 here.
+        c = len(self.rho)
         layout = self.layout
         position = np.zeros((c + 1, c), int)
         position[layout.row, layout.column] = 1 + np.arange(len(layout.row))
 
-        # Rows and columns of this table move with their classes; the last row (c), of shifts, stays the last. Where the
-        # new map has its j-th entry now stands the position that this parameter had before.
-        moved_position = position[np.ix_(np.append(old_class, c), old_class)]
-        entries = moved_position[layout.row, layout.column]
-
-        # The old position in θ of each new parameter: u, the entries, logit ε.
-        parameters = np.concatenate([[0], entries, [len(layout.mean) - 1]])
-        return replace(renamed, mode=self.mode[parameters], draws=self.draws[:, parameters])
+        # New entry (d, k) is the old entry (old_class[d], old_class[k]); the last row, of the shifts, stays the last.
+        old_row = np.append(old_class, c)
+        moved_position = position[np.ix_(old_row, old_class)]
+        of_entries = moved_position[layout.row, layout.column]
+        last = len(layout.mean) - 1
+        return np.concatenate([[0], of_entries, [last]])  # u, the entries, logit ε
 
     # --- the density of its parameters ------------------------------------------------------------------------------
 
@@ -361,7 +379,7 @@ class CalibrationMap:
 
         1. p'_y = (1 − ε) q_y + ε ρ_y is a mixture, and r = (1 − ε) q_y / p'_y the share that q has in it, so that
            ∂h/∂log q_y = −r.
-        2. q = softmax(η), so that ∂log q_y/∂η = onehot(y) − q, and together ∂h/∂η = −r (onehot(y) − q).
+        2. q = softmax(η), so that ∂log q_y/∂η = onehot(y) − q, and together ∂h/∂η = r (q − onehot(y)).
         3. η_c = e^u z_c + e^û Σ_d z_d O_dc + b_c, so that ∂h/∂b_c = ∂h/∂η_c, ∂h/∂O_dc = e^û z_d ∂h/∂η_c and
            ∂h/∂u = Σ_c e^u z_c ∂h/∂η_c.
         4. With dε/dλ = ε (1 − ε) for λ = logit ε, and ε ρ_y / p'_y = 1 − r,
@@ -374,37 +392,47 @@ class CalibrationMap:
         """
         layout = self.layout
         z, y, weight = rows
-        mapped = self._mapped(theta, z)
+        mapped = self._mapped(theta, z)  # q and ε
+
+        # Step 1.
         by_q = (1 - mapped.eps) * (mapped.q * y).sum(1)  # (1 − ε) q_y, (n,)
         of_label = np.maximum(by_q + mapped.eps * (y @ self.rho), _TINY)  # p'_y, (n,)
         r = by_q / of_label
 
-        # Step 2 with the weights, −w ∂h/∂η; step 3, −∂/∂O_dc in the rows d of a table and −∂/∂b_c in its last row, each
-        # summed over the rows i of the data.
-        minus_of_eta = (weight * r)[:, None] * (y - mapped.q)  # (n, c)
-        z_of_eta = z.T @ minus_of_eta  # (d, c): Σ_i z_id (−∂h_i/∂η_ic)
-        minus_of_table = np.vstack([self.scale * z_of_eta, minus_of_eta.sum(0)])  # of [O; b], (c + 1, c)
+        # Steps 2 and 3, each row times its weight, and then summed over the rows i of the data.
+        of_eta = (weight * r)[:, None] * (mapped.q - y)  # w_i ∂h_i/∂η_ic, (n, c)
+        z_of_eta = z.T @ of_eta  # Σ_i z_id w_i ∂h_i/∂η_ic, at (d, c)
+        of_matrix = self.scale * z_of_eta
+        of_shift = of_eta.sum(0)
+        of_table = np.vstack([of_matrix, of_shift])  # like [O; b], (c + 1, c)
 
-        # The gradient of −log prior, (θ − mean) / width², then what rows add. For u, Σ_i Σ_c z_ic (−∂h_i/∂η_ic) is the
-        # trace of `z_of_eta`. For the entries, `layout` picks those of the table that are parameters.
+        # The gradient of −log prior, (θ − mean) / width², and then what the rows add. For u that is e^u times the trace
+        # of `z_of_eta`, Σ_c Σ_i z_ic w_i ∂h_i/∂η_ic. Of the table `layout` picks the entries that are parameters.
         standardised = (theta - layout.mean) / layout.width
         gradient = standardised / layout.width
-        gradient[0] -= np.exp(theta[0]) * np.trace(z_of_eta)
-        gradient[1:-1] -= minus_of_table[layout.row, layout.column]
-        gradient[-1] += weight @ (r - 1 + mapped.eps)
+        gradient[0] += np.exp(theta[0]) * np.trace(z_of_eta)
+        gradient[1:-1] += of_table[layout.row, layout.column]
+        gradient[-1] += weight @ (r - 1 + mapped.eps)  # step 4
 
         height = np.log(layout.width).sum() + 0.5 * standardised @ standardised - weight @ np.log(of_label)
         return Slope(float(height), gradient)
 
     def derivatives(self, rows: Labelled, theta: np.ndarray) -> Derivatives:
-        """f = −log p(y, θ) with its gradient and its Hessian.
+        """f = −log p(y, θ) with its gradient (p,) and its Hessian (p, p).
 
         f is −log of the normal prior plus the weighted sum of the losses h = −log p'_y of the rows, where
-        p' = (1 − ε) q + ε ρ and q = softmax(η). With r = (1 − ε) q_y / p'_y, the share of q in the mixture,
-        e = onehot(y) − q, λ = logit ε and J the derivatives of η in (u, entries of O and b), a loss has
+        p' = (1 − ε) q + ε ρ and q = softmax(η). The derivatives of h follow from those of r = (1 − ε) q_y / p'_y, the
+        share that q has in the mixture. With λ = logit ε, e = q − onehot(y), and J the derivatives of η in the other
+        parameters θ₋ = (u, entries of O and b):
 
-            ∂h = −r Jᵀe,    ∂²h = r Jᵀ(diag q − q qᵀ)J − r (1 − r) Jᵀe eᵀJ − r e·∂²η
-            ∂h/∂λ = r − 1 + ε,    ∂²h/∂λ² = ε (1 − ε) − r (1 − r),    ∂²h/∂λ∂θ = r (1 − r) Jᵀe
+        1. First derivatives, as in `slope`: ∂h/∂η = r e, so that ∂h/∂θ₋ = r Jᵀe; and ∂h/∂λ = r − 1 + ε.
+        2. r is a share, with log r/(1 − r) = log q_y − log ρ_y − λ, so that ∂r/∂η = −r (1 − r) e and
+           ∂r/∂λ = −r (1 − r).
+        3. ∂e/∂η = ∂q/∂η = diag q − q qᵀ. Step 1 differentiated once more is
+
+               ∂²h/∂θ₋² = r Jᵀ(diag q − q qᵀ)J − r (1 − r) Jᵀe eᵀJ + r Σ_c e_c ∂²η_c/∂θ₋²
+               ∂²h/∂λ∂θ₋ = −r (1 − r) Jᵀe
+               ∂²h/∂λ² = ε (1 − ε) − r (1 − r)
 
         Only u has a second derivative of η: ∂²η/∂u² = e^u z = ∂η/∂u.
 
@@ -415,40 +443,45 @@ class CalibrationMap:
         """
         layout = self.layout
         z, y, weight = rows
-        mapped = self._mapped(theta, z)
+        mapped = self._mapped(theta, z)  # q, ε and p'
         eps = mapped.eps
         of_label = np.maximum((mapped.proba * y).sum(1), _TINY)  # p'_y, (n,)
         r = (1 - eps) * (mapped.q * y).sum(1) / of_label
+        weight_r = weight * r  # w r of each row
+        weight_r_1_r = weight * r * (1 - r)  # w r (1 − r)
+
+        # J: an entry of O is multiplied by e^û z_d, a shift by 1. `layout.row` is d, or c for a shift.
+        multipliers = np.column_stack([self.scale * z, np.ones(len(z))])  # (n, c + 1)
         jacobian = _Jacobian(
             of_u=np.exp(theta[0]) * z,
-            of_entries=np.column_stack([self.scale * z, np.ones(len(z))])[:, layout.row],
+            of_entries=multipliers[:, layout.row],
             column=layout.column,
         )
-        je = jacobian.transposed_times(y - mapped.q)  # Jᵀe of each row, (n, p − 1)
-        mixed = weight * r * (1 - r)
+        je = jacobian.transposed_times(mapped.q - y)  # Jᵀe of each row, (n, p − 1)
 
-        # The Hessian in (u, entries): Σ w r Jᵀ(diag q − q qᵀ)J − Σ w r (1 − r) Jᵀe eᵀJ, then the second derivative of η
-        # in u. It is bordered by the derivatives in λ, to (p, p).
-        hessian = jacobian.covariance(mapped.q, weight * r) - _gram(je, mixed)
-        hessian[0, 0] -= weight * r @ je[:, 0]
-        cross = (mixed @ je)[:, None]
-        corner = weight.sum() * eps * (1 - eps) - mixed.sum()
+        # The Hessian in θ₋, summed over rows with their weights: the three terms of ∂²h/∂θ₋².
+        hessian = jacobian.covariance(mapped.q, weight_r) - _gram(je, weight_r_1_r)
+        hessian[0, 0] += weight_r @ je[:, 0]
+
+        # It is bordered by the derivatives in λ, to (p, p).
+        cross = -(weight_r_1_r @ je)[:, None]
+        corner = weight.sum() * eps * (1 - eps) - weight_r_1_r.sum()
         hessian = np.block([[hessian, cross], [cross.T, corner]])
 
         # The normal prior adds its gradient, and its precision on the diagonal.
-        gradient = np.append(-(weight * r) @ je, weight @ (r - 1 + eps))
+        gradient = np.append(weight_r @ je, weight @ (r - 1 + eps))
         of_prior = (theta - layout.mean) / layout.width**2
         return Derivatives(self.value(rows, theta), gradient + of_prior, hessian + np.diag(layout.width**-2))
 
 
 class _Jacobian(NamedTuple):
-    """J = ∂η/∂(u, entries) of rows; an entry of column k adds to η_k alone.
+    """J = ∂η/∂(u, entries) of rows, without its many zeros: an entry of column k of [O; b] acts on η_k alone.
 
     Fields
     ------
-    of_u : (n, c) ∂η_k/∂u
-    of_entries : (n, entries) derivative of an entry, in its column
-    column : (entries,) the class that each entry adds to
+    of_u : (n, c) ∂η_k/∂u of each class k
+    of_entries : (n, entries) ∂η_k/∂entry, where k is the class that the entry acts on
+    column : (entries,) that class of each entry
     """
 
     of_u: Table
@@ -456,28 +489,31 @@ class _Jacobian(NamedTuple):
     column: Int[np.ndarray, " entries"]
 
     def transposed_times(self, v: Table) -> Float[np.ndarray, "n k"]:
-        """Jᵀv of each row, for one v (c,) a row: Σ_k v_k ∂η_k of u, then of each entry, which acts on one class."""
-        return np.column_stack([(v * self.of_u).sum(1), v[:, self.column] * self.of_entries])
+        """Jᵀv = Σ_k v_k ∂η_k/∂(u, entries) of each row, for one v (c,) a row."""
+        of_u = (v * self.of_u).sum(1)  # u acts on all classes
+        of_entries = v[:, self.column] * self.of_entries  # an entry acts on one
+        return np.column_stack([of_u, of_entries])
 
     def covariance(self, q: Table, weight: PerRow) -> Float[np.ndarray, "k k"]:
-        """Σ_i w_i Jᵀ(diag q − q qᵀ)J = Σ_i w_i (Σ_k q_k j_k j_kᵀ − Jᵀq qᵀJ), with j_k the derivatives of η_k.
+        """Σ_i w_i Jᵀ(diag q − q qᵀ)J: the covariance of ∂η_k/∂(u, entries) over a random class k, added over the rows.
 
-        It is the covariance of ∂η_k over a random class k with the probabilities q, added over the rows. Most entries
-        of j_k are 0, because a parameter of the map acts on one class only, except u: they are left out of the product.
+        With j_k the derivatives of η_k, and k drawn with the probabilities q, it is the mean of j_k j_kᵀ minus the
+        product of the mean Jᵀq with itself: Σ_i w_i (Σ_k q_k j_k j_kᵀ − Jᵀq qᵀJ). Most entries of j_k are 0 and are
+        left out of the products.
 
         Parameters
         ----------
         q : (n, c) probabilities of the classes
         weight : (n,) w_i
         """
-        jq = self.transposed_times(q)
-        total = -_gram(jq, weight)
+        mean = self.transposed_times(q)  # Jᵀq of each row
+        total = -_gram(mean, weight)
         for k in range(q.shape[1]):
-            # Only u, parameter 0, and the entries of column k move η_k.
-            of_class = np.flatnonzero(self.column == k)
-            j = np.column_stack([self.of_u[:, k], self.of_entries[:, of_class]])  # j_k without its zeros
-            parameters = np.append(0, 1 + of_class)
-            total[np.ix_(parameters, parameters)] += _gram(j, weight * q[:, k])
+            # η_k depends on u, which is parameter 0, and on the entries of column k.
+            entries = np.flatnonzero(self.column == k)
+            j_k = np.column_stack([self.of_u[:, k], self.of_entries[:, entries]])  # without its zeros
+            parameters = np.append(0, 1 + entries)  # which of all parameters these are
+            total[np.ix_(parameters, parameters)] += _gram(j_k, weight * q[:, k])
         return total
 
 

@@ -105,7 +105,7 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
     # scale matrix H⁻¹, of which `root` is the root.
     shares = softmax([mode.log_evidence for mode in modes])
     about_modes = [_Component(float(share), mode.mode, mode.root) for share, mode in zip(shares, modes, strict=True)]
-    of_rounds = [about_modes]
+    of_rounds = [about_modes]  # the mixture q of each round, as its components
     theta = _draw_round(about_modes, rng)  # (s, p)
     height = _height(calibration, rows, theta)  # −log p(y, θ), (s,)
     log_densities = _log_density(theta, about_modes)[None]  # log q of each round at all draws, (rounds, s)
@@ -116,18 +116,21 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
         components = _refitted(about_modes, theta, log_weight)
         drawn = _draw_round(components, rng)
 
-        # New draws under the q of earlier rounds; then all draws under the new q. The table (rounds, s) grows by
-        # columns for the new draws, then by a row for the new round.
-        by_earlier = np.stack([_log_density(drawn, earlier) for earlier in of_rounds])
-        of_rounds.append(components)
+        # The table of log densities (rounds, s) grows by columns, the new draws under the q of earlier rounds; and then
+        # by a row, all draws under the new q.
+        new_columns = np.stack([_log_density(drawn, earlier) for earlier in of_rounds])
         theta = np.concatenate([theta, drawn])
+        new_row = _log_density(theta, components)
+        log_densities = np.vstack([np.hstack([log_densities, new_columns]), new_row])
+
+        of_rounds.append(components)
         height = np.append(height, _height(calibration, rows, drawn))
-        log_densities = np.vstack([np.hstack([log_densities, by_earlier]), _log_density(theta, components)])
         log_weight = _log_weight(height, log_densities)
 
-    # p(y) is the mean of the weights, times (2π)^(−p/2), which f leaves out of the density of the prior.
+    # p(y) is the mean of the weights, times (2π)^(−p/2), which `_height` leaves out of the density of the prior.
     truncated = _truncated(log_weight)
-    log_evidence = logsumexp(truncated) - np.log(len(theta)) - 0.5 * theta.shape[1] * np.log(2 * np.pi)
+    log_mean_weight = logsumexp(truncated) - np.log(len(theta))
+    log_evidence = log_mean_weight - 0.5 * theta.shape[1] * np.log(2 * np.pi)
     return WeightedDraws(calibration, rows, theta, softmax(truncated), float(log_evidence))
 
 
@@ -208,10 +211,8 @@ def _refitted(
     """The mixture q of the next round: its components, fitted anew to all weighted draws so far.
 
     This is a step of the EM algorithm for a mixture. Bayes' rule divides the weight of each draw among the components;
-    each component then gets the weighted mean of the draws for a centre, and their weighted covariance for a scale. Two
-    measures help where few draws have nearly all of the weight. A power of the weights is taken, which evens them. And
-    the covariance is drawn towards that about the mode: it is an average of both, in which the weighted one counts as
-    its effective draws, n = 1 / Σ weight², and the one about the mode as p draws, where p is the number of parameters.
+    each component is then fitted to its part of the weights (`_fitted_component`). Where few draws have nearly all of
+    the weight, a power of the weights is taken first, which evens them.
 
     Parameters
     ----------
@@ -222,33 +223,51 @@ def _refitted(
     -------
     the components anew, with shares that add up to 1; those with next to no share are left out
     """
-    # How much of its weight each draw gives to each component, (components, s): Bayes' rule says which one it is of.
-    p = theta.shape[1]
-    share = _flattened_shares(log_weight, _EFFECTIVE_FOR_FIT * p)  # (s,), adds up to 1
+    n_parameters = theta.shape[1]
+    share = _flattened_shares(log_weight, _EFFECTIVE_FOR_FIT * n_parameters)  # of each draw, (s,), adds up to 1
+
+    # How much of its share each draw gives to each component, (components, s): Bayes' rule says which one it is of.
     log_joint = [np.log(component.share) + _log_student(theta, component) for component in components]
-    share_in_component = softmax(log_joint, axis=0) * share
+    probability = softmax(log_joint, axis=0)  # of each component, given the draw
+    share_in_component = probability * share
 
     refitted = []
     for component, of_draws in zip(components, share_in_component, strict=True):
-        total = float(of_draws.sum())
-        if total < _LEAST_SHARE:
-            continue
-
-        # Weighted mean of the draws, and their differences from it.
-        weight = of_draws / total
-        centre = weight @ theta
-        difference = theta - centre  # (s, p)
-
-        # The average p/(p + n) · (that about the mode) + n/(p + n) · Σ weight · difference differenceᵀ.
-        n_effective = 1 / np.square(weight).sum()
-        part_of_mode = p / (p + n_effective)
-        covariance = ((1 - part_of_mode) * (difference.T * weight)) @ difference
-        covariance += (part_of_mode * component.root) @ component.root.T
-        refitted.append(_Component(total, centre, np.linalg.cholesky(covariance)))
+        if float(of_draws.sum()) >= _LEAST_SHARE:
+            refitted.append(_fitted_component(component, theta, of_draws))
 
     # Without the components that were left out, the shares add up to 1 again.
     total_share = sum(component.share for component in refitted)
     return [component._replace(share=component.share / total_share) for component in refitted]
+
+
+def _fitted_component(
+    component: _Component, theta: Float[np.ndarray, "s p"], of_draws: Float[np.ndarray, " s"]
+) -> _Component:
+    """A component fitted to weighted draws: their mean for a centre, their covariance for a scale matrix.
+
+    The covariance is drawn towards the scale matrix that the component had about its mode: it is an average of both, in
+    which the one of the draws counts as its effective draws, n = 1 / Σ weight², and the one about the mode as p draws,
+    where p is the number of parameters.
+
+    Parameters
+    ----------
+    component : as it is about its mode
+    theta : (s, p) draws
+    of_draws : (s,) shares of the draws that belong to the component; their sum is its new share
+    """
+    total = float(of_draws.sum())
+    weight = of_draws / total
+    centre = weight @ theta
+    difference = theta - centre  # (s, p)
+
+    # p/(p + n) · root rootᵀ + n/(p + n) · Σ weight · difference differenceᵀ.
+    p = theta.shape[1]
+    n_effective = 1 / np.square(weight).sum()
+    part_of_mode = p / (p + n_effective)
+    covariance = ((1 - part_of_mode) * (difference.T * weight)) @ difference
+    covariance += (part_of_mode * component.root) @ component.root.T
+    return _Component(total, centre, np.linalg.cholesky(covariance))
 
 
 def _flattened_shares(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float[np.ndarray, " s"]:
@@ -284,17 +303,19 @@ def _reference_predictions(
     -------
     k components of each draw, the leading one last
     """
-    # A made-up row for each distance and class: log odds of the class against all others, in spreads of the rows. With
-    # two classes and the distance −3 the rows of z are (−3, 0) and (0, −3) times the spread. `favoured` is 0 1 0 1 ….
+    # A made-up row for each distance and class: the class has other log odds than all others by this distance, in
+    # spreads of the rows. With two classes and the distance −3 the rows of z are (−3, 0) and (0, −3) times the spread.
     c = rows.z.shape[1]
     spread = rows.weight @ rows.z.std(1) / rows.weight.sum()
-    favoured = np.tile(np.arange(c), len(_DISTANCES))  # class of each of these rows
     z = np.concatenate([distance * spread * np.eye(c) for distance in _DISTANCES])
     log_p = z - logsumexp(z, axis=1, keepdims=True)
+    class_of_row = np.tile(np.arange(c), len(_DISTANCES))  # 0 1 0 1 … with two classes
 
-    # The probability of each row's class, by each draw: (s, made-up rows).
-    predictions = calibration.probas(weighted.theta, log_p)[:, np.arange(len(z)), favoured]
-    return predictions @ _principal_axes(predictions, weighted.share)[:, -_N_COMPONENTS:]
+    # The probability of each row's class, by each draw, (s, made-up rows); then its last, leading components.
+    proba = calibration.probas(weighted.theta, log_p)  # (s, made-up rows, c)
+    predictions = proba[:, np.arange(len(z)), class_of_row]
+    axes = _principal_axes(predictions, weighted.share)  # the leading one last
+    return predictions @ axes[:, -_N_COMPONENTS:]
 
 
 def _principal_axes(points: Float[np.ndarray, "s k"], share: Float[np.ndarray, " s"]) -> Float[np.ndarray, "k k"]:
@@ -332,10 +353,14 @@ def _equal_parts(
     along = points[members] @ _principal_axes(points[members], weight)[:, -1]
     order = np.argsort(along, kind="stable")
 
-    # The lower half has as many of the parts as of the weight, about; each half has a member at least.
+    # The lower side is to become `n_lower` of the parts, and gets so many members that it has this part of the weight,
+    # about. Each side has a member at least.
     n_lower = n_parts // 2
-    n_members = int(np.searchsorted(np.cumsum(weight[order]), n_lower / n_parts))
+    weight_up_to = np.cumsum(weight[order])  # of the members up to each along the axis; 1 at the last
+    n_members = int(np.searchsorted(weight_up_to, n_lower / n_parts))
     n_members = min(max(n_members, 1), len(order) - 1)
     lower = members[order[:n_members]]
     upper = members[order[n_members:]]
-    return [*_equal_parts(points, share, lower, n_lower), *_equal_parts(points, share, upper, n_parts - n_lower)]
+    lower_parts = _equal_parts(points, share, lower, n_lower)
+    upper_parts = _equal_parts(points, share, upper, n_parts - n_lower)
+    return [*lower_parts, *upper_parts]

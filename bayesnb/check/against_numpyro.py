@@ -4,6 +4,7 @@ Rows 1 and 2 are exact. Rows 3 and 4 are statistical tests. Short chains that st
 kernel and model are right, so a Kolmogorov–Smirnov test is valid as it stands.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -430,10 +431,11 @@ def nuts_row(problem: Problem, sites: Theta, rate: float) -> CheckRow:
 
     # how many standard errors the mean of u is off ½, and how many the shares of draws below the exact 10 %, 50 % and
     # 90 % quantiles are off 0.1, 0.5 and 0.9: four arrays (parameters,). `_z_values` is (mean − expected) / Monte Carlo
-    # standard error, which allows for the dependence of the draws of a chain
-    z = [_z_values(u, 0.5)]
+    # standard error, which allows for the dependence of the draws of a chain. Their standard deviation is that of a
+    # uniform number, and of an event of probability q; that of the draws is too small where they miss a tail
+    z = [_z_values(u, 0.5, sd=math.sqrt(1 / 12))]
     for q in (0.1, 0.5, 0.9):
-        z.append(_z_values((u <= q).astype(float), q))
+        z.append(_z_values((u <= q).astype(float), q, sd=math.sqrt(q * (1 - q))))
     worst = float(np.max(np.abs(z)))
     limit = limit_of(np.size(z), rate)  # for the largest of all of them
     return CheckRow(
@@ -547,7 +549,7 @@ def probability_transforms(posterior: NaiveBayes, sites: Theta) -> dict[str, np.
     return pit
 
 
-def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
+def _z_values(draws: np.ndarray, expected: float, sd: float | None = None) -> np.ndarray:
     """(mean − expected) / Monte Carlo standard error of each of k series, (k,).
 
     The standard error of the mean of dependent draws is their standard deviation over the root of their effective
@@ -558,6 +560,7 @@ def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
     ----------
     draws : (chains, draws, k)
     expected : what the mean of every series should be
+    sd : standard deviation of a draw, where it is known; otherwise that of the draws is taken
     """
     from numpyro.diagnostics import effective_sample_size
 
@@ -565,8 +568,9 @@ def _z_values(draws: np.ndarray, expected: float) -> np.ndarray:
         return np.zeros(0)
     # sd / √(effective number of independent draws) where the series varies, and the smallest positive float elsewhere
     mean = draws.mean((0, 1))  # (k,)
-    sd = draws.std((0, 1))  # (k,)
-    varies = sd > 0
-    error = np.full(len(sd), np.finfo(float).tiny)
-    error[varies] = sd[varies] / np.sqrt(effective_sample_size(draws[..., varies]))
+    sd_of_draws = draws.std((0, 1))  # (k,)
+    varies = sd_of_draws > 0
+    sd_of_one = sd_of_draws[varies] if sd is None else sd
+    error = np.full(len(mean), np.finfo(float).tiny)
+    error[varies] = sd_of_one / np.sqrt(effective_sample_size(draws[..., varies]))
     return (mean - expected) / error

@@ -19,6 +19,7 @@ from ..families.base import Block
 from ..models.naive_bayes import NaiveBayes, Rows
 from ..numerics.arrays import Theta
 from ..numerics.densities import marginal_cdf
+from ..numerics.pytrees import leaves
 from ..numerics.supports import GIVEN_TOTALS, Field
 from ..posterior.intervals import intervals, log_probability_draws
 from .laws import Gap, Labels, Problem, cases, limit_of, worst_row
@@ -34,7 +35,7 @@ _ALL_CLASSES = 2  # whose new cells of all columns are counted
 _COUNTED_VALUES = 6  # commonest values of a column, whose new cells are counted
 _LEAST_EXPECTED = 50  # cells with a value and without it, for a count to be nearly normal
 _LENGTH = 5  # of rows whose total is given
-_INTERVAL_DRAWS = 2_000
+_FEWEST_DRAWS, _MOST_DRAWS = 2_000, 20_000  # of all parameters, that intervals are compared with
 
 Tested: TypeAlias = tuple[str, np.ndarray]  # what was tested, and standard normal statistics of it
 
@@ -459,18 +460,20 @@ def _row(name: str, says: str, tested: list[Tested], rate: float, left_out: list
 def intervals_row(posterior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> CheckRow:
     """Row 12: the ends of the 90 % intervals against quantiles of exact draws, on average over rows and classes.
 
-    `intervals` finds the ends from moments, without draws. Here they are compared with the 5 % and 95 % quantiles of
-    the class probabilities over 2,000 draws of the parameters from the posterior.
+    `intervals` finds most ends from moments, without draws. Here they are compared with the 5 % and 95 % quantiles of
+    the class probabilities over draws of the parameters from the posterior: 20,000, or fewer of many parameters.
     """
     ends = intervals(posterior, rows)  # (n, c, 2)
     tails = [0.05, 0.95]
+    n_parameters = sum(leaf.size for leaf in leaves(posterior))
+    n_draws = int(np.clip(_ALL_NUMBERS // n_parameters, _FEWEST_DRAWS, _MOST_DRAWS))
 
     # quantiles of the class probabilities over draws, (n, c, 2); slices of the rows come one after the other. log_p is
     # (rows, c, draws); `quantile` puts the two tails first, and `moveaxis` puts them last
-    parts = log_probability_draws(posterior, rows, _INTERVAL_DRAWS, int(rng.integers(1 << 31)))
+    parts = log_probability_draws(posterior, rows, n_draws, int(rng.integers(1 << 31)))
     of_draws = np.concatenate([np.moveaxis(np.quantile(np.exp(log_p), tails, -1), 0, -1) for _, log_p in parts])
     distance = abs(ends - of_draws)
     says = "The intervals of class probabilities agree with those of exact draws."
-    reason = f"moments are exact, their shape is not; {_INTERVAL_DRAWS:,} draws leave some 0.003"
+    reason = f"moments are exact, their shape is not; compared with {n_draws:,} draws"
     remark = f"mean distance of {distance.size} ends from those of draws; largest {float(distance.max()):.3f}"
     return CheckRow.within("12 Intervals", says, float(distance.mean()), INTERVALS, "probability", reason, remark)

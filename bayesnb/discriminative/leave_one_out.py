@@ -26,19 +26,21 @@ _NUMBERS = 1 << 19  # of t, z and their products at a time
 def loo_log_proba(
     rows: Regression, mode: WeightsMode, p: Table | None = None, precision: AbstractPrecision | None = None
 ) -> Table:
-    """log p(y = c | D₋ᵢ) of each row, (n, c), by one step of Newton's method from the mode of all rows.
+    """log p(y = c | D₋ᵢ) of each row, (n, c): the prediction of row i by weights that were fitted without it, nearly.
 
-    The model is a softmax regression: a row has c log odds η_i = offset_i + K a_i, which are a function of its
-    m = c − 1 *contrasts* a_i = Σ_j w_j t_ij + Bᵀ z_i. Fitted without the row, the parameters w and B would be others,
-    and so would a_i. One step of Newton's method gives the change of a_i from three things: the gradient r_i and the
-    Hessian S_i of the loss −l_i log p_i,y(i) that leaves with the row, in a_i; and the *leverage* G_i of the row, the
-    covariance of a_i by Laplace's approximation. The log densities t_i saw no label of the row in the first place.
+    The model is a softmax regression. A row has m = c − 1 *contrasts* a_i = Σ_j w_j t_ij + Bᵀ z_i, and K makes c log
+    odds of them: η_i = offset_i + K a_i. Fitted without the row, w and B would be others, and so would a_i. A refit is
+    replaced by one step of Newton's method from the mode of all rows, which shifts a_i by (I − G_i S_i)⁻¹ G_i r_i.
+
+    - r_i (m,) and S_i (m, m) are gradient and Hessian, in a_i, of the loss −l_i log p_i,y(i) that leaves with the row.
+    - G_i (m, m), the *leverage*, is the covariance of a_i by Laplace's approximation.
 
     Parameters
     ----------
-    rows : training rows. `weight` is how much a row counts in the fit, and `leaving_weight`, l_i, the part of it that
-        is taken away when the row is left out: 1 where the weight counts equal rows, of which one leaves; all of the
-        weight where it is the importance of the row. Rows with the same number in `group` leave together
+    rows : training rows, whose t_i saw no label of row i. `weight` is how much a row counts in the fit, and
+        `leaving_weight`, l_i, the part of it that is taken away when the row is left out: 1 where the weight counts
+        equal rows, of which one leaves; all of the weight where it is the importance of the row. Rows with the same
+        number in `group` leave together
     mode : w and B that were fitted to all rows
     p, precision : (n, c) class probabilities, and the factored Hessian of −log posterior, at the mode; both are
         computed if they are not given
@@ -47,54 +49,65 @@ def loo_log_proba(
         p = np.exp(rows.log_proba(mode.w, mode.b))
     if precision is None:
         precision = precision_at(rows, mode, p)
+    gradient = residuals(rows, p, rows.leaving_weight)  # r_i of each row, (n, m)
+    shift = np.empty(gradient.shape)  # of the contrasts of each row when it is left out, (n, m)
     single, groups = _leaving_together(rows)  # positions of rows that leave alone; and of the members of each group
-    residual = residuals(rows, p, rows.leaving_weight)  # gradient of each row's loss in its contrasts, (n, m)
-    shift = np.empty(residual.shape)  # of these contrasts, (n, m)
 
-    # Rows that leave alone: each has its own leverage G and curvature S, (m, m). They are worked on in batches, because
-    # G needs `width` numbers for each row.
+    # In batches, because the leverage needs `width` numbers for each row.
     width = rows.t.shape[1] * rows.n_parameters
     for batch in batches(len(single), max(1, _NUMBERS // width)):
         members = single[batch]
-        curvature = label_curvature(p[members], rows.leaving_weight[members])  # Hessian of each row's loss
-        shift[members] = _shift_when_left_out(precision.leverage(members), curvature, residual[members])
+        curvature = label_curvature(p[members], rows.leaving_weight[members])  # S_i of each row, (rows, m, m)
+        shift[members] = _shift_when_left_out(precision.leverage(members), curvature, gradient[members])
 
-    # A group is treated as one row whose contrasts are those of all its members, one after the other: q = m · size. The
-    # loss of a member depends on its own contrasts only, so that S has a block (m, m) for each member on its diagonal,
-    # and 0 elsewhere. `[None]` makes a batch of this one row, as `_shift_when_left_out` takes several.
     for members in groups:
-        curvature = label_curvature(p[members], rows.leaving_weight[members])  # (size, m, m)
-        of_group = _shift_when_left_out(
-            g=precision.group_leverage(members)[None],  # (1, q, q)
-            s=linalg.block_diag(*curvature)[None],
-            r=residual[members].reshape(1, -1),
-        )
-        shift[members] = of_group.reshape(len(members), -1)  # (size, m) again
+        curvature = label_curvature(p[members], rows.leaving_weight[members])  # (members, m, m)
+        shift[members] = _shift_of_group(precision.group_leverage(members), curvature, gradient[members])
 
     # log p by the softmax of η_i = offset_i + K (a_i + shift_i).
     return rows.log_proba(mode.w, mode.b, shift)
 
 
-def _shift_when_left_out(
-    g: Float[np.ndarray, "b q q"], s: Float[np.ndarray, "b q q"], r: Float[np.ndarray, "b q"]
-) -> Float[np.ndarray, "b q"]:
-    """(I − G S)⁻¹ G r of each of b rows: how far its contrasts move when it leaves.
+def _shift_of_group(
+    leverage: Float[np.ndarray, "q q"], curvature: Float[np.ndarray, "k m m"], gradient: Float[np.ndarray, "k m"]
+) -> Float[np.ndarray, "k m"]:
+    """How far the m contrasts of each of k rows move when all these rows leave together.
 
-    With F the derivative of the contrasts in the parameters, and ∂²f the Hessian of all rows, the Hessian without the
-    row is ∂²f − FᵀSF, and the gradient at the mode is −Fᵀr. So the step moves the contrasts by F (∂²f − FᵀSF)⁻¹ Fᵀ r,
-    which by Woodbury's identity needs only the small matrices G and S. A row of high leverage, G S near I, moves far.
+    The group is treated as one row whose contrasts are those of all its members, one after the other: q = k · m.
 
     Parameters
     ----------
-    g : F (∂²f)⁻¹ Fᵀ of each row, or group of rows with q stacked contrasts
-    s, r : Hessian and gradient of its loss in its contrasts
+    leverage : covariance of all q contrasts
+    curvature, gradient : Hessian and gradient of the loss of each member in its own contrasts
     """
-    # Derivation with Woodbury's identity, where H = ∂²f and G = F H⁻¹ Fᵀ:
+    # The loss of a member depends on its own contrasts only: its Hessian is a block (m, m) on the diagonal of that of
+    # the group, which is 0 elsewhere. `[None]` makes a table of one row.
+    of_all = linalg.block_diag(*curvature)  # (q, q)
+    shift = _shift_when_left_out(leverage[None], of_all[None], gradient.reshape(1, -1))  # (1, q)
+    return shift.reshape(gradient.shape)
+
+
+def _shift_when_left_out(
+    g: Float[np.ndarray, "b q q"], s: Float[np.ndarray, "b q q"], r: Float[np.ndarray, "b q"]
+) -> Float[np.ndarray, "b q"]:
+    """How far the q contrasts of each of b rows move when the row leaves: (I − G S)⁻¹ G r, one step of Newton's method.
+
+    A row of high leverage, with G S near I, moves far.
+
+    Parameters
+    ----------
+    g : G = F H⁻¹ Fᵀ of each row, with H the Hessian of −log posterior, and F the derivative of the contrasts in the
+        parameters
+    s, r : Hessian and gradient of the row's own loss in its contrasts
+    """
+    # Without the row the Hessian is H − FᵀSF, and the gradient at the mode −Fᵀr. The step of the parameters is
+    # (H − FᵀSF)⁻¹ Fᵀr, and F times it that of the contrasts. By Woodbury's identity this needs small matrices only:
     # F (H − FᵀSF)⁻¹ Fᵀ = G + G S (I − G S)⁻¹ G = (I − G S)⁻¹ G.
     q = g.shape[1]
-    if q == 1:  # two classes, so m = 1: division is much faster than solving 1 × 1 systems
+    if q == 1:  # numbers in place of matrices: division is much faster than solving 1 × 1 systems
         leverage = g[:, 0]  # (b, 1)
-        return leverage * r / (1 - leverage * s[:, 0])
+        curvature = s[:, 0]
+        return leverage * r / (1 - leverage * curvature)
 
     column = r[..., None]  # r as (b, q, 1), for products with matrices
     return np.linalg.solve(np.eye(q) - g @ s, g @ column)[..., 0]

@@ -39,6 +39,7 @@ from ..analysis.importance import importance
 from ..check.report import CheckReport
 from ..estimators import CategoricalNB, MixedNB, MultinomialNB, OneDependenceNB
 from ..estimators._learnt import replace_learnt
+from ..estimators._named import given_names
 from ..estimators._view import ModelView
 from ..io import Saved
 from ..numerics.arrays import Float, Int, Scalar, is_sparse
@@ -55,7 +56,7 @@ from .columns import ColumnLayout
 from .leave_one_out import loo_log_proba
 from .posterior_draws import draw
 from .prior_lattice import SHARES_POWER, find_modes
-from .softmax_regression import Regression, contrasts, numpyro_model
+from .softmax_regression import Regression, WeightsMode, contrasts, numpyro_model
 from .training_rows import TrainingRows, sample_of, training_rows
 
 _MAX_PAIR_LEVELS = 600  # of the columns whose pairs are looked at
@@ -254,11 +255,13 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         n_classes = len(self.classes_)
         sums: Any = 0  # then (c, r)
         for part in batches(len(training.code), _FIT_ROWS):  # all of z may be too large for memory
-            z = self.layout_.linear(training.cells[part]) * training.weight[part, None]  # w z, (rows, r)
-            # `bincount` with weights adds up the numbers of a column over the rows of each class: r times (c,).
-            sums_of_columns = [np.bincount(training.code[part], column, n_classes) for column in z.T]
+            code = training.code[part]
+            weighted_z = self.layout_.linear(training.cells[part]) * training.weight[part, None]  # w z, (rows, r)
+            # `bincount` adds up the numbers of a column over the rows of each class, (c,).
+            sums_of_columns = [np.bincount(code, column, n_classes) for column in weighted_z.T]
             sums = sums + np.stack(sums_of_columns, 1)
-        return _ClassSums(sums, np.bincount(training.code, training.weight, n_classes))
+        class_weight = np.bincount(training.code, training.weight, n_classes)
+        return _ClassSums(sums, class_weight)
 
     def _fitted_densities(self, training: TrainingRows) -> list[Any]:
         """The fitted models of the densities p(x | y = c), whose logarithms the regression weighs.
@@ -301,10 +304,13 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _column_estimators(self, has_counts: bool) -> list[Any]:
         """The estimator of the density of each column of the regression, not fitted.
 
-        Three orders are at work. X has its columns as the user gave them. Encoded rows have all numbers, block of the
-        prior by block, and then all levels; positions of a block lead back to X. The regression has the numbers that
-        vary, each under the estimator of its part; then the levels; then the same numbers in bins, as
-        `ColumnLayout.columns` gives them. Levels and bins are categorical.
+        Three orders of columns are at work. Example: X has age, colour, height and a constant number.
+
+            X                age colour height constant
+            encoded rows     age height constant | colour                  numbers, then levels
+            regression       age height | colour | age height in bins      without numbers that do not vary
+
+        A number of the regression has the estimator that the user gave it; levels and bins are categorical.
 
         Parameters
         ----------
@@ -317,7 +323,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         for _, estimator, columns in self.reader_.parts_:
             of_position |= dict.fromkeys(columns, estimator)
 
-        # In the order of encoded rows: the estimators of all numbers. A block of numbers has no levels.
+        # In the order of encoded rows: the estimators of all numbers. A block is columns of X of one family; those of
+        # numbers have no levels.
         of_numbers = []
         for block in self._blocks().values():
             if block.n_levels == 0:
@@ -325,18 +332,20 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if has_counts:
             return of_numbers[:1]
 
-        # In the order of the regression: `layout.used` are the positions, among all numbers, of those that vary. Then
-        # columns of levels, with their numbers of levels, and the used numbers in bins. k − 1 edges are between k bins.
-        n_categories = [*layout.sizes, *(len(edges) + 1 for edges in layout.edges)]
-        of_levels_and_bins = [CategoricalNB(min_categories=n) for n in n_categories]
-        return [of_numbers[j] for j in layout.used] + of_levels_and_bins
+        # In the order of the regression: the numbers that vary, whose positions among all numbers are `layout.used`;
+        # columns of levels; and the numbers that vary in bins, of which there is one more than edges between them.
+        of_used_numbers = [of_numbers[j] for j in layout.used]
+        n_bins = [len(edges) + 1 for edges in layout.edges]
+        of_levels_and_bins = [CategoricalNB(min_categories=n) for n in [*layout.sizes, *n_bins]]
+        return of_used_numbers + of_levels_and_bins
 
     def _rows_for_weights(self, training: TrainingRows) -> Regression:
-        """The rows that the weights are fitted to, each left out of its own densities: all, or a sample of very many.
+        """The rows that the weights are fitted to, as the regression reads them: all, or a sample of very many.
 
-        The sample takes each class at its own rate f_c, rare ones more often. Among the rows taken the odds of class c
-        are then higher by the factor f_c. log f_c in the offset, which is added to the log odds of each row, makes up
-        for it, so that the weights are those of all rows: see `sample_of`.
+        The log densities of a row are those of a model that lacks the row. The sample takes each class at its own rate
+        f_c, rare ones more often. Among the rows taken the odds of class c are then higher by the factor f_c. log f_c
+        in the offset, which is added to the log odds of each row, makes up for it, so that the weights are those of all
+        rows: see `sample_of`.
 
         Parameters
         ----------
@@ -469,7 +478,6 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         n_classes = len(self.classes_)
         n = len(training.code)
         n_columns = sum(len(model.model_.blocks_of_parts) for model in self.models_)
-        label = np.eye(n_classes)[training.code]  # one-hot, (n, c)
         offset = np.empty((n, n_classes))
         t = np.empty((n, n_classes - 1, n_columns))
         z = []
@@ -477,16 +485,25 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         # Batches save memory. The rows of a group leave together, so that they must not be in different batches.
         for part in self._row_slices(n, is_whole=training.group is not None):
             rows = training.take(part)
-            results = self._loo_results(rows, is_fitted)  # leave-one-out of each model: tables by the name of a part
-            tables: list[Any] = []  # log p(x_ij | y = c, D₋ᵢ) of each column j, (rows, c)
+
+            # Leave-one-out of each model has a table log p(x_ij | y = c, D₋ᵢ), (rows, c), for each column j.
+            results = self._loo_results(rows, is_fitted)
+            tables: list[Any] = []
             for result in results:
                 tables += result.by_block.values()
-            # The offset is log p(y = c | D₋ᵢ) by the first model, that of single columns. `contrasts_of` takes the log
-            # densities relative to the best class, and makes c − 1 contrasts of them.
-            offset[part] = results[0].log_prior
-            t[part] = self.layout_.contrasts_of(np.stack(tables))
+
+            offset[part] = results[0].log_prior  # log p(y = c | D₋ᵢ), by the model of single columns
+            t[part] = self.layout_.contrasts_of(np.stack(tables))  # c log densities as c − 1 numbers
             z.append(self.layout_.linear(rows.cells))
-        return Regression(offset, t, np.concatenate(z), label, training.weight, training.leaving, training.group)
+        return Regression(
+            offset=offset,
+            t=t,
+            z=np.concatenate(z),
+            label=np.eye(n_classes)[training.code],  # one-hot
+            weight=training.weight,
+            leaving=training.leaving,
+            group=training.group,
+        )
 
     def _loo_results(self, rows: TrainingRows, is_fitted: bool) -> list[LooResult]:
         """Exact leave-one-out of the rows by each model of densities: a table (n, c) for each column of the regression.
@@ -593,10 +610,13 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _owners(self, cells: Any) -> "_Owners":
         """The column of X that each column of the regression is made of, as a position in the table of `explain`.
 
-        The regression has columns t, log densities, and z of its linear term. One column of X is behind several of
-        these: a number is in t under its own family and in bins, and in z standardised.
-
         Positions 0 … d − 1 are the d columns of X, d stands for pairs of columns, and d + 1 for all counts together.
+
+        The regression has columns t, log densities, and z of its linear term. Example: X has a number (0) and a column
+        of three levels (1), so that d = 2.
+
+            t    number, levels, number in bins, pairs                        0 1 0 2
+            z    standardised number, one column for each of three levels     0 1 1 1
 
         Parameters
         ----------
@@ -604,23 +624,22 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         layout = self.layout_
         d = self.n_features_in_
-        columns = np.concatenate([block.columns for block in self._blocks().values()])  # position in X of each cell
-        if is_sparse(cells):  # one density of all counts; the linear term has each of them
-            return _Owners(np.array([d + 1]), columns)
+        in_x = np.concatenate(
+            [block.columns for block in self._blocks().values()]
+        )  # position in X of each cell of a row
+        if is_sparse(cells):  # t has one density of all counts; z has each of them
+            return _Owners(of_t=np.array([d + 1]), of_z=in_x)
 
-        # `columns` has the positions in X of all numbers, then those of the columns with levels. There is a model of
-        # pairs, whose log density is the last column of t, or none: then `pairs` is empty.
-        n_numbers = len(columns) - len(layout.sizes)
-        numbers = columns[:n_numbers][layout.used]
-        levels = columns[n_numbers:]
-        pairs = np.full(len(self.models_) - 1, d)
-
-        # As `ColumnLayout.columns` has them, numbers stand in t twice: under their own family, and in bins.
-        of_t = np.concatenate([numbers, levels, numbers, pairs]).astype(int)
-
-        # z has a one-hot column for each level: a column of X with three levels owns three columns of z.
-        of_z = np.concatenate([numbers, np.repeat(levels, layout.sizes)]).astype(int)
-        return _Owners(of_t, of_z)
+        # Encoded rows have all numbers first, of which those that vary are used, and then the columns of levels.
+        n_numbers = len(in_x) - len(layout.sizes)
+        numbers = in_x[:n_numbers][layout.used]
+        levels = in_x[n_numbers:]
+        has_pairs = len(self.models_) > 1  # the model of pairs is the second, if there is one
+        pairs = [d] if has_pairs else []
+        return _Owners(
+            of_t=np.concatenate([numbers, levels, numbers, pairs]).astype(int),
+            of_z=np.concatenate([numbers, np.repeat(levels, layout.sizes)]).astype(int),
+        )
 
     def _contributions(self, rows: Regression, cells: Any) -> Float[np.ndarray, "k n c"]:
         """What each column of X adds to the log probabilities η of n rows, on average over the modes, in nats.
@@ -639,29 +658,45 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         (d + 3, n, c) terms of η: of the d columns of X, of pairs of columns, of all counts, and of the class prior.
         They add up to the mean of η
         """
-        layout = self.layout_
-        k = contrasts(len(self.classes_))  # K, (c, c − 1)
         owners = self._owners(cells)  # which of the d + 3 terms each column of t and z belongs to
-        raw = layout.raw(cells)  # (n, r) columns of the linear term before they are turned to principal axes
+        raw = self.layout_.raw(cells)  # (n, r) columns of the linear term before they are turned to principal axes
         if is_sparse(raw):
             raw = raw.toarray()
 
-        added = np.zeros((self.n_features_in_ + 3, len(raw), len(k)))
-        for mode, share in zip(self.modes_, self._shares_in_row(rows), strict=True):
-            # z is raw · axes, so that axes · B are the coefficients of the raw columns. The last row of B belongs to
-            # the constant column of z, and so to the class prior.
-            slopes = mode.b[:-1] if layout.axes is None else layout.axes @ mode.b[:-1]
-
-            # K (w_j t_ij) for each column j of t, and K (b_j z_ij) for each raw column of z.
-            of_t = (k @ (rows.t * mode.w)).transpose(2, 0, 1)  # (columns of t, n, c)
-            of_z = raw.T[:, :, None] * (slopes @ k.T)[:, None]  # (raw columns, n, c)
+        added = np.zeros((self.n_features_in_ + 3, len(raw), len(self.classes_)))
+        for mode, share in zip(self.modes_, self._shares_in_row(rows), strict=True):  # share: (n,)
+            terms = self._terms(mode, rows, raw)
 
             # Several columns of the regression belong to one column of X: `add.at` sums them, where `+=` with a list of
-            # repeated positions would keep the last only. Each is multiplied by the share of the mode in each row (n,).
-            np.add.at(added, owners.of_t, of_t * share[:, None])
-            np.add.at(added, owners.of_z, of_z * share[:, None])
-            added[-1] += (rows.offset + k @ mode.b[-1]) * share[:, None]
+            # repeated positions would keep the last only.
+            np.add.at(added, owners.of_t, terms.of_t * share[:, None])
+            np.add.at(added, owners.of_z, terms.of_z * share[:, None])
+            added[-1] += terms.of_prior * share[:, None]
         return added
+
+    def _terms(self, mode: WeightsMode, rows: Regression, raw: Float[np.ndarray, "n r"]) -> "_Terms":
+        """What each column of the regression adds to the log odds η = offset + K (Σ_j w_j t_j + Bᵀ z), by one mode.
+
+        Parameters
+        ----------
+        mode : the weights w and B
+        rows : t, z and offset of n rows
+        raw : the columns of the linear term before they are turned to principal axes: z is raw · axes, and 1
+        """
+        k = contrasts(len(self.classes_))  # K, (c, c − 1)
+        weighted = k @ (rows.t * mode.w)  # K w_j t_ij, (n, c, columns of t)
+
+        # The last row of B belongs to the constant column of z, and so to the class prior. For the others
+        # z B = raw · axes · B, so that axes · B are the coefficients of the raw columns.
+        axes = self.layout_.axes
+        b_of_columns = mode.b[:-1]
+        b_of_prior = mode.b[-1]
+        b_of_raw = b_of_columns if axes is None else axes @ b_of_columns  # (r, c − 1)
+        return _Terms(
+            of_t=np.einsum("ncj->jnc", weighted),
+            of_z=np.einsum("nr,rc->rnc", raw, b_of_raw @ k.T),
+            of_prior=rows.offset + k @ b_of_prior,
+        )
 
     def _shares_in_row(self, rows: Regression) -> Float[np.ndarray, "modes n"]:
         """How much each mode counts in the mean of the log odds η of each row; the shares of a row add up to 1.
@@ -680,7 +715,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         share = np.array([mode.share for mode in self.modes_])[:, None] * doubt
         return share / share.sum(0)
 
-    def explain(self, X: Any, *, against: Any = None) -> pd.DataFrame:
+    def explain(self, X: Any, *, against: Any = None, feature_names: Any = None) -> pd.DataFrame:
         """What each column of each row adds to the log odds of each class, in nats.
 
         A column adds w_j t_ij of its density, of its bins, and its share of Bᵀz_i. "(pairs of columns)" is the table of
@@ -692,6 +727,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         X : (n, d) rows, as in `predict`
         against : the class that the odds are against. By default it is the other class, or with more than two classes
             the geometric mean of all others
+        feature_names : (d,) names of the features, where X has none, or the fitted pipeline or transformer that made it
 
         Returns
         -------
@@ -712,13 +748,23 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         # `odds` turns log p of c classes into log odds of each. It is linear, so that it can be applied to each term by
         # itself. The table is listed with rows outermost and classes innermost, as the index of the frame is.
         odds = odds_against(len(labels), None if against is None else labels.index(against))
-        names = [*self.model_.feature_names, *_BESIDE]
+        labels_of_features = self.model_.feature_names
+        if feature_names is not None:
+            labels_of_features = given_names(feature_names, self.n_features_in_).tolist()
+        names = [*labels_of_features, *_BESIDE]
         index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
         frame = pd.Series(odds(table).ravel(), index, name="contribution").reset_index()
         return frame if against is None else frame[frame["class_"] != against]
 
     def importance(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None, level: Scalar = 0.9
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        level: Scalar = 0.9,
+        feature_names: Any = None,
     ) -> pd.DataFrame:
         """How well each column alone predicts the labels, and what this model loses without it, in nats a row.
 
@@ -730,11 +776,14 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ----------
         X, y, sample_weight, groups : the training rows, as they were fitted
         level : level of the interval of `information`
+        feature_names : (d,) names of the features, where X has none, or the fitted pipeline or transformer that made it
         """
         # Of each feature the information about the labels by naive Bayes, and other columns that are replaced below.
         check_is_fitted(self, "modes_")
         names = self.model_.feature_names
-        table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level)
+        if feature_names is not None:
+            names = given_names(feature_names, self.n_features_in_).tolist()
+        table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level, feature_names=names)
 
         # Terms of the log odds η of each training row, left out of its own densities: `added` has those of the d
         # columns of X, then of pairs of columns, of all counts, and of the class prior.
@@ -785,29 +834,31 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         training = self.training(X, y, weights, groups)  # encoded; equal rows with fractions are one training row
         rows = self.left_out(training)  # what the regression reads of training rows, by densities without the row
 
-        # Tables log p, (n, c): of training rows that are left out, of training rows predicted by all rows, and of the
-        # classes alone. Equal rows may have been merged into one training row: `position`, (rows of X,), says which
-        # training row each row of X is, and as an index gives it the result of that row.
+        # Tables log p of the training rows: left out, predicted by all rows, and of the classes alone. Each is then
+        # turned into (rows of X, c). Equal rows may have been merged into one training row: three rows of X that are
+        # the training rows 0 1 0 (`position`) get the results of these.
+        of_other_rows = self._log_mean_loo_proba(rows)
+        of_all_rows = self._log_mean_proba(self._new_rows(training.cells))
         in_label_order = self.layout_.in_label_order
-        log_p = in_label_order(self._log_mean_loo_proba(rows))[training.position]
-        fitted = in_label_order(self._log_mean_proba(self._new_rows(training.cells)))[training.position]
+        log_p = in_label_order(of_other_rows)[training.position]
+        log_p_of_all_rows = in_label_order(of_all_rows)[training.position]
         log_prior = in_label_order(rows.offset)[training.position]
-        group = training.position if training.has_merged_copies else training.group
 
-        # A `LooResult` adds up the log class prior and a table for each block of columns. Here one block holds all
-        # else, log p − log prior, so that the sum is log p itself. To show how much a row matters, the result asks
-        # `_posterior` to predict `_rows`, with all rows learnt: `Known` is a stand-in that returns the table itself.
+        # A `LooResult` adds up the log class prior and a table for each block of columns. Here a single table "x" has
+        # all else, so that the sum is log p. To show how much a row matters, the result calls
+        # `_posterior.log_joint(_rows)` for the table by all rows. `Known.log_joint` returns its argument, so that the
+        # table itself can be given for the rows.
         return LooResult(
-            self.classes_,
-            index,
-            weights.values,
-            log_prior,
-            {"x": log_p - log_prior},
+            classes=self.classes_,
+            index=index,
+            weight=weights.values,
+            log_prior=log_prior,
+            by_block={"x": log_p - log_prior},
             exact=False,
             are_counts=weights.are_counts,
-            _groups=group,
+            _groups=training.position if training.has_merged_copies else training.group,
             _posterior=Known,
-            _rows=fitted,
+            _rows=log_p_of_all_rows,
         )
 
     def _log_mean_loo_proba(self, rows: Regression) -> np.ndarray:
@@ -822,18 +873,19 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         rows : n training rows, each left out of its own densities; `label` is one-hot (n, c), and `group` are numbers
             of rows that leave together, or None
         """
-        log_p = np.array([loo_log_proba(rows, mode) for mode in self.modes_])  # (modes, n, c)
+        log_p = np.array([loo_log_proba(rows, mode) for mode in self.modes_])  # log p(y = c | x_i, D₋ᵢ), (modes, n, c)
 
-        # Log likelihood l_i log p(y_i | D₋ᵢ) that leaves with the row, with l_i the weight that leaves; or that of all
-        # rows of its group: `bincount` adds it up by group, and `[rows.group]` gives each row the sum of its group.
-        leaving = rows.leaving_weight * (log_p * rows.label).sum(2)  # (modes, n)
+        # The log likelihood l_i log p(y_i | D₋ᵢ) that leaves with a row, with l_i the weight that leaves. Of a group it
+        # is the sum, which each row of the group gets: terms 1 5 2 of the groups 0 1 0 become 3 5 3.
+        log_p_label = (log_p * rows.label).sum(2)  # (modes, n); labels are one-hot
+        leaving = rows.leaving_weight * log_p_label
         if rows.group is not None:
-            leaving = np.array([np.bincount(rows.group, of_mode)[rows.group] for of_mode in leaving])
+            leaving = np.array([np.bincount(rows.group, terms)[rows.group] for terms in leaving])
 
-        # Shares without the row, (modes, n). They add up to 1 over the modes of a row: `log_normalize` works along the
-        # last axis, hence the transposes.
-        log_share = np.log([mode.share for mode in self.modes_])[:, None] - SHARES_POWER * leaving
-        log_share = log_normalize(log_share.T).T
+        # log of the shares without the row, in proportion to share / likelihood^¼. They add up to 1 over the modes:
+        # `log_normalize` works along the last axis, hence the transposes.
+        log_share_of_all = np.log([mode.share for mode in self.modes_])
+        log_share = log_normalize((log_share_of_all[:, None] - SHARES_POWER * leaving).T).T  # (modes, n)
         return logsumexp(log_p + log_share[..., None], axis=0)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:
@@ -908,6 +960,21 @@ class _Block(NamedTuple):
 
     columns: Int[np.ndarray, " d"]
     n_levels: int
+
+
+class _Terms(NamedTuple):
+    """Terms of the log odds of n rows.
+
+    Fields
+    ------
+    of_t : (columns of t, n, c)
+    of_z : (raw columns, n, c) of the linear term
+    of_prior : (n, c) of the class prior
+    """
+
+    of_t: Float[np.ndarray, "j n c"]
+    of_z: Float[np.ndarray, "r n c"]
+    of_prior: Float[np.ndarray, "n c"]
 
 
 class _Owners(NamedTuple):

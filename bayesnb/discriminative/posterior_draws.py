@@ -62,17 +62,17 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
     if is_sample:
         fisher = fisher_matrix(rows, np.exp(rows.log_proba(modes[0].w, modes[0].b)))
 
-    # Mode after mode, as draws about one mode share `precision`, the factored Hessian of f = −log posterior. `guard`
-    # tells how much f rises from the mode to a draw. `mode_numbers` are the modes that were chosen, and `counts` how
-    # often each was: three draws of the modes 0, 2, 0 are made as two of mode 0 and one of mode 2.
+    # Mode after mode: three draws of the modes 0, 2, 0 are made as two of mode 0 and one of mode 2.
     draws: list[WeightsMode] = []
-    mode_numbers, counts = np.unique(chosen, return_counts=True)
+    mode_numbers, counts = np.unique(chosen, return_counts=True)  # 0 2, and 2 1 in the example
     for k, n_draws in zip(mode_numbers, counts, strict=True):
-        p = np.exp(rows.log_proba(modes[k].w, modes[k].b))
-        precision = precision_at(rows, modes[k], p, fisher=fisher)
-        guard = _guard(guard_rows, modes[k], is_sample)
-        draws += [_draw_near(guard, precision, rng) for _ in range(n_draws)]
-    return Draws(np.stack([drawn.w for drawn in draws]), np.stack([drawn.b for drawn in draws]))
+        mode = modes[k]
+        p = np.exp(rows.log_proba(mode.w, mode.b))  # (n, c)
+        precision = precision_at(rows, mode, p, fisher=fisher)  # the Hessian of f = −log posterior, factored
+        guard = _guard(guard_rows, mode, is_sample)  # tells how much f rises from the mode to a draw
+        for _ in range(n_draws):
+            draws.append(_draw_near(guard, precision, rng))
+    return Draws(w=np.stack([drawn.w for drawn in draws]), b=np.stack([drawn.b for drawn in draws]))
 
 
 def _guard_rows(rows: Regression) -> Regression:
@@ -84,8 +84,8 @@ def _guard_rows(rows: Regression) -> Regression:
     ----------
     rows : all training rows: t (n, m, j), z (n, r), labels and weights
     """
-    # t is (n, m, j). The label of a row is known from m = c − 1 numbers, its contrasts. So n rows have n m of them, and
-    # there should be ten for each parameter.
+    # The log odds of a row are m = c − 1 numbers that its label tells of. So n rows tell of n · m numbers, and there
+    # should be ten for each parameter.
     _, m, _ = rows.t.shape
     n = max(_GUARD_ROWS, _GUARD_ROWS_PER_PARAMETER * rows.n_parameters // m)
     if rows.n_rows <= n:
@@ -98,7 +98,9 @@ def _guard_rows(rows: Regression) -> Regression:
 
 
 class _Guard(NamedTuple):
-    """f without its linear term about a mode, so that the mode is the lowest point of a sample of rows as well.
+    """How much f = −log posterior rises from a mode, by some rows, with the slope taken off that f has at the mode.
+
+    A sample of rows has its own mode elsewhere. Without the slope f is lowest at the mode of all rows as well.
 
     Fields
     ------
@@ -158,11 +160,12 @@ def _draw_near(guard: _Guard, precision: AbstractPrecision, rng: np.random.Gener
     step[:j] -= precision.variances[:j] / 2
 
     # A draw is too far out if f rises by more than twice what the Gaussian says, as where a cliff is beside a flat
-    # mode. If f were quadratic, a step that is k times as long would rise k² times as much, so that the factor
-    # k = √(quadratic rise / rise) would give the rise of the Gaussian at once. f is not quadratic, so this is repeated.
-    # The step is shortened to no less than .3 of itself at a time, as a cliff would make k far too small.
+    # mode. Then the step is shortened. If f were quadratic, a step k times as long would rise k² times as much, so that
+    # k = √(quadratic rise / rise) would give the rise of the Gaussian at once. f is not quadratic, so this is repeated;
+    # and a cliff would make k far too small, so that it is at least .3.
     rise = guard.rise(mode.moved(step))
     while rise > _RISE * quadratic_rise:
-        step = step * max(np.sqrt(quadratic_rise / rise), _LEAST_SHRINKAGE)
+        k = np.sqrt(quadratic_rise / rise)
+        step = step * max(k, _LEAST_SHRINKAGE)
         rise = guard.rise(mode.moved(step))
     return mode.moved(step)

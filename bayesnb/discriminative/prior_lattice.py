@@ -112,44 +112,60 @@ def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
     """The most probable w and B at each pair of scales of their priors that has a share in the prediction.
 
     The model is a softmax regression with positive weights w_j of columns, w_j ~ Exponential(mean s), and coefficients
-    B ~ Normal(0, ρ²) of a linear term.
+    B ~ Normal(0, ρ²) of a linear term. The *mode* at some scales (s, ρ) is the most probable (w, B) there.
 
-    The scales, s of w and ρ of B, are on a lattice that is searched from its middle outwards. Few rows are looked at
-    again for each of its points. With many, an expansion of their likelihood is searched instead; where it proves too
-    coarse, it still says where a search by all rows begins.
+    The scales are on a lattice that is searched from its middle outwards. Few rows are looked at again for each of its
+    points. With many, an expansion of their likelihood is searched instead; where it proves too coarse, it still says
+    where a search by all rows begins.
 
     Returns
     -------
     modes with shares that add up to 1, the most probable first
     """
-    # A *place* is a point of the lattice, in steps from its middle (0, 0). A *solver* finds the mode at the scales of a
-    # place, from a start and a Hessian of the log loss, `fisher`, that is near enough; `_search` asks it for one place
-    # after the other. A *mode* is the most probable w and B at given scales, with its evidence and leave-one-out.
-    #
-    # Few rows: the solver looks at all rows at each place.
-    middle = middle_mode(rows)
+    middle = middle_mode(rows)  # the scales in the middle of the lattice, with w and B to begin from
     if not _may_be_expanded(rows):
+        return _with_shares(_search_by_rows(rows, middle).modes)
 
-        def from_rows(_: Place, start: WeightsMode, fisher: Any) -> Solved:
-            return _solve(rows, start, fisher)
-
-        return _with_shares(_search({(0, 0): middle}, from_rows).modes)
-
-    # Many rows: an *expansion* is the log likelihood to second order about one mode, and the lattice is searched with
-    # it in place of the rows. It is exact enough where many rows are undecided, so that a single one says little;
+    # Many rows: an *expansion*, the log likelihood to second order about one mode, stands for the rows while the
+    # lattice is searched. It is exact enough where many rows are undecided, so that a single one says little;
     # `information` is their number. `_polished` then moves the modes to where the rows themselves have them.
-    nearby = _search_by_expansion(rows, middle)
+    nearby = _search_by_expansion(rows, middle)  # the expansion, and the modes that were found with it
     if nearby.expansion.information >= _LEAST_INFORMATION * rows.n_parameters:
         return _with_shares(_polished(rows, nearby))
 
-    # Else each point is found from all rows, but Newton's method begins where the expansion has the mode.
-    expanded = nearby.lattice
+    # Else each mode is found from all rows, but Newton's method begins where the expansion has it.
+    return _with_shares(_search_from(rows, nearby.lattice).modes)
 
-    def from_expansion(place: Place, start: WeightsMode, fisher: Any) -> Solved:
-        return _solve(rows, expanded.modes.get(place, start), fisher)
 
-    starts = {expanded.best: expanded.modes[expanded.best]}
-    return _with_shares(_search(starts, from_expansion, expanded.fisher).modes)
+def _search_by_rows(rows: Regression, middle: WeightsMode) -> Lattice:
+    """The lattice of scales, searched from its middle; all rows are looked at for the mode at each of its points.
+
+    Parameters
+    ----------
+    middle : the scales in the middle of the lattice, with w and B to begin from
+    """
+
+    def solve(_: Place, start: WeightsMode, fisher: Any) -> Solved:
+        """The mode at the scales of a start; `fisher` is a Hessian of the log loss to begin with."""
+        return _solve(rows, start, fisher)
+
+    return _search({(0, 0): middle}, solve)
+
+
+def _search_from(rows: Regression, approximate: Lattice) -> Lattice:
+    """The lattice of scales, searched from its best point, by all rows: each mode is sought from an approximate one.
+
+    Parameters
+    ----------
+    approximate : modes by an expansion of the likelihood
+    """
+
+    def solve(place: Place, start: WeightsMode, fisher: Any) -> Solved:
+        """The mode at a point of the lattice: from the approximate one there, or from `start` if there is none."""
+        return _solve(rows, approximate.modes.get(place, start), fisher)
+
+    best = approximate.best
+    return _search({best: approximate.modes[best]}, solve, approximate.fisher)
 
 
 def find_mode(rows: Regression, start: WeightsMode, gain: float = GAIN) -> WeightsMode:
@@ -370,26 +386,27 @@ class Expansion(NamedTuple):
 
 
 def _score_products(rows: Regression, p: np.ndarray) -> Float[np.ndarray, "p p"]:
-    """J = Σ_i v_i l_i ∇_i ∇_iᵀ, with ∇_i the gradient of −log p_i,y(i) in the P parameters w and B.
+    """J = Σ_i v_i l_i ∇_i ∇_iᵀ, (P, P), with ∇_i the gradient of −log p_i,y(i) in the P parameters w and B.
 
-    The contrasts Σ_j w_j t_ij + Bᵀ z_i have the gradient Kᵀ(p_i − onehot y_i). So that of w is its product with t_i,
-    and that of B with z_i. v_i is the weight of a row, and l_i the weight that leaves with it.
+    v_i is the weight of a row, and l_i the weight that leaves with it. A row has the contrasts
+    a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id; its loss has the gradient Kᵀ(p_i − onehot y_i), (m,), in these.
 
     Parameters
     ----------
     p : (n, c) class probabilities of the rows
     """
-    # `residuals` multiplies Kᵀ(p_i − onehot y_i) by a weight of each row. With √(v_i l_i) the product of a gradient
+    # `residuals` gives Kᵀ(p_i − onehot y_i) times a weight. With √(v_i l_i) for the weight, the product of a gradient
     # with itself has the factor v_i l_i.
     residual = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))  # (n, m)
     n_parameters = rows.n_parameters
     products = np.zeros((n_parameters, n_parameters))
     for part in batches(rows.n_rows, max(64, _BLOCK // n_parameters)):
-        # By the chain rule, with a the contrasts: ∂/∂w_j = Σ_k ∂/∂a_k · ∂a_k/∂w_j = Σ_k residual_k t_kj, a product
-        # (1, m) (m, j) for each row; and ∂/∂B_dk = ∂/∂a_k · z_d.
-        of_w = (residual[part, None] @ rows.t[part])[:, 0]  # (rows, j)
-        of_b = (rows.z[part, :, None] * residual[part, None]).reshape(len(of_w), -1)  # (rows, r · m)
-        gradient = np.hstack([of_w, of_b])  # √(v_i l_i) ∇_i
+        of_contrasts = residual[part]  # (rows, m)
+        z = rows.z[part]  # (rows, r)
+        # Chain rule: ∂/∂w_j = Σ_k t_ikj ∂/∂a_ik, for each row a product (1, m) (m, j); and ∂/∂B_dk = z_id ∂/∂a_ik.
+        of_w = (of_contrasts[:, None] @ rows.t[part])[:, 0]  # (rows, j)
+        of_b = np.einsum("id,ik->idk", z, of_contrasts).reshape(len(z), -1)  # (rows, r · m), B row by row
+        gradient = np.hstack([of_w, of_b])  # √(v_i l_i) ∇_i, (rows, P)
         products += gradient.T @ gradient
     return products
 
@@ -420,8 +437,8 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
     best: Place = (0, 0)  # the middle of the lattice
     centre = middle
 
-    # With very many rows the search begins at the best place of a search by a sample of them. A sample is worth that
-    # only if it is much smaller than the rows: 16 times.
+    # With very many rows a search by a sample of them comes first, and this one begins at its best place. A sample is
+    # worth that only if it is much smaller than the rows: 16 times.
     n_start = max(_START_ROWS, _MANY_ROWS * rows.n_parameters // m)
     if n > _MANY_STARTS * n_start:
         sampled = _search_by_expansion(_sample(rows, n_start), middle).lattice
@@ -432,13 +449,16 @@ def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
         # The centre is moved to a mode of all rows, roughly. About it the likelihood is expanded, and the lattice
         # searched again, from the middle and from the best place so far, both with the w and B of the centre.
         centre = minimise(rows, centre, _ROUGH_GAIN).mode
-        nearby = _expand(rows, centre, {(0, 0): replace(centre, scales=middle.scales), best: centre})
+        starts = {(0, 0): replace(centre, scales=middle.scales), best: centre}
+        nearby = _expand(rows, centre, starts)  # the expansion, and the modes on the lattice that were found with it
 
         # The mode at the best scales is the next centre, unless these have hardly moved on the lattice.
         last = best
         best = nearby.lattice.best
         centre = nearby.lattice.modes[best]
-        if max(abs(best[0] - last[0]), abs(best[1] - last[1])) <= 1:
+        steps_of_s = abs(best[0] - last[0])
+        steps_of_rho = abs(best[1] - last[1])
+        if max(steps_of_s, steps_of_rho) <= 1:
             break
     return nearby
 
@@ -471,16 +491,17 @@ def _sample(rows: Regression, n: int) -> Regression:
 def _polished(rows: Regression, nearby: Nearby) -> dict[Place, WeightsMode]:
     """The modes of an expansion that have a share, moved to where the rows themselves have them, by place.
 
-    They are found by chords: steps of Newton's method with the gradients of the rows, and the matrix of the expansion.
-    Their evidence and leave-one-out are by the matrices of the expansion too.
+    An expansion is the log likelihood to second order about some parameters; its modes are close to those of the rows.
+    These are found by steps of Newton's method with the gradients of the rows, and the matrix of the expansion. Their
+    evidence and leave-one-out are by the matrices of the expansion too.
 
     Parameters
     ----------
     rows : all training rows
     nearby : the expansion of their likelihood, and the modes of the lattice as it sees them
     """
-    # A score is the logarithm of a share, up to a constant: a mode with less than a thousandth of the share of the best
-    # one is left out. `minimise` starts from the mode of the expansion, with its Hessian, and looks at all rows.
+    # A score is the logarithm of a share in the prediction, up to a constant. A mode with less than a thousandth of the
+    # share of the best one is left out.
     expansion, lattice = nearby
     best_score = score(lattice.modes[lattice.best])
     least = best_score + np.log(_LEAST_SHARE)
@@ -488,6 +509,6 @@ def _polished(rows: Regression, nearby: Nearby) -> dict[Place, WeightsMode]:
     polished = {}
     for place, mode in lattice.modes.items():
         if score(mode) > least:
-            point = minimise(rows, mode, GAIN, expansion.fisher)
-            polished[place] = expansion.scored(rows, point).mode
+            point = minimise(rows, mode, GAIN, expansion.fisher)  # the mode of all rows near this one
+            polished[place] = expansion.scored(rows, point).mode  # with its evidence and leave-one-out
     return polished

@@ -205,8 +205,8 @@ def loss_of(rows: Regression, log_p: Table) -> float:
 def likelihood(rows: Regression, mode: WeightsMode) -> Likelihood:
     """The log loss of all rows at given w and B, its gradient, and the class probabilities of each row.
 
-    A row has the log odds η_i = offset_i + K a_i, in which the m = c − 1 numbers a_i = Σ_j w_j t_ij + Bᵀ z_i are its
-    contrasts, and K (c, m) makes c log odds of them that sum to 0.
+    A row i has m = c − 1 *contrasts*, a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id for k = 1 … m. They make its c log odds,
+    offset_i + K a_i, where the columns of K (c, m) are fixed.
 
     Parameters
     ----------
@@ -220,14 +220,16 @@ def likelihood(rows: Regression, mode: WeightsMode) -> Likelihood:
     log_p = rows.log_proba(mode.w, mode.b)
     loss = loss_of(rows, log_p)
     p = np.exp(log_p, out=log_p)  # in the memory of log p, which is needed no more
+    of_contrasts = residuals(rows, p, rows.weight)  # ∂ loss/∂a_ik, (n, m)
 
-    # The chain rule, with r_ik = ∂ loss/∂a_ik and a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id:
-    # ∂ loss/∂w_j = Σ_ik r_ik ∂a_ik/∂w_j = Σ_ik r_ik t_ikj, where rows i and contrasts k are made one axis of n · m;
-    # ∂ loss/∂B_dk = Σ_i r_ik ∂a_ik/∂B_dk = Σ_i r_ik z_id, which is zᵀ r.
-    residual = residuals(rows, p, rows.weight)  # r, (n, m)
-    gradient_w = residual.ravel() @ rows.t.reshape(-1, len(mode.w))  # (j,)
-    gradient_b = rows.z.T @ residual  # (r, m)
-    return Likelihood(loss, np.concatenate([gradient_w, gradient_b.ravel()]), p)
+    # w_j is multiplied by t_ikj in contrast a_ik, so ∂ loss/∂w_j = Σ_i Σ_k ∂ loss/∂a_ik · t_ikj. Rows i and contrasts k
+    # are made one axis of length n · m, over which a single product sums.
+    t_of_each_contrast = rows.t.reshape(-1, len(mode.w))  # (n · m, j)
+    of_w = of_contrasts.ravel() @ t_of_each_contrast  # (j,)
+
+    # B_dk is multiplied by z_id in contrast a_ik, so ∂ loss/∂B_dk = Σ_i z_id · ∂ loss/∂a_ik.
+    of_b = rows.z.T @ of_contrasts  # (r, m)
+    return Likelihood(loss, np.concatenate([of_w, of_b.ravel()]), p)
 
 
 def residuals(rows: Regression, p: Table, weight: Float[np.ndarray, " n"]) -> Float[np.ndarray, "n m"]:
@@ -253,45 +255,49 @@ def label_curvature(p: Table, weight: Float[np.ndarray, " n"]) -> Float[np.ndarr
     p : (n, c) class probabilities
     weight : (n,) v_i
     """
-    k = contrasts(p.shape[1])
-    c, m = k.shape
+    k = contrasts(p.shape[1])  # K, whose rows k_c belong to the classes
 
-    # Kᵀ diag p_i K = Σ_c p_ic k_c k_cᵀ, with k_c the rows of K. The c matrices k_c k_cᵀ do not depend on i: written as
-    # rows of m² numbers, they are multiplied by the table p in one matrix product.
-    products_of_k = (k[:, :, None] * k[:, None]).reshape(c, m * m)  # row c is k_c k_cᵀ
-    curvature = (p @ products_of_k).reshape(-1, m, m)
-
-    # Minus Kᵀ p_i p_iᵀ K, the outer product of Kᵀ p_i with itself.
-    pk = p @ k  # (n, m)
-    curvature -= pk[:, :, None] * pk[:, None]
-    return curvature * weight[:, None, None]
+    # S_i / v_i is the covariance of k_c over a random class c with the probabilities p_i: the mean of k_c k_cᵀ minus
+    # the product of the mean of k_c with itself, Kᵀ diag p_i K − (Kᵀp_i)(Kᵀp_i)ᵀ.
+    products = np.einsum("ca,cb->cab", k, k)  # k_c k_cᵀ of each class, (c, m, m)
+    mean = p @ k  # Σ_c p_ic k_c, (n, m)
+    covariance = np.tensordot(p, products, axes=1)  # Σ_c p_ic k_c k_cᵀ, (n, m, m)
+    covariance -= np.einsum("na,nb->nab", mean, mean)
+    return covariance * weight[:, None, None]
 
 
 def features(rows: Regression, part: Any) -> Float[np.ndarray, "n m p"]:
-    """F_i of some rows as one array: the derivative of the m contrasts Σ_j w_j t_ij + Bᵀ z_i in the P parameters.
+    """F_i of some rows: how each of the m contrasts Σ_j w_j t_ij + Bᵀ z_i of a row depends on each of the P parameters.
 
-    The parameters are w (j,), then B (r, m) row by row. So F_i = (t_i, z_i ⊗ I).
+    The parameters are w (j,), then B (r, m) row by row. Example: two contrasts, one weight with t = 3 in the first
+    contrast and 4 in the second, and z = (2, 5). The parameters are w, B_00, B_01, B_10, B_11, and F_i is
+
+        3 2 0 5 0      contrast 0 is 3 w + 2 B_00 + 5 B_10
+        4 0 2 0 5      contrast 1 is 4 w + 2 B_01 + 5 B_11
 
     Parameters
     ----------
-    part : positions of the rows, or a slice
+    part : positions of the n rows, or a slice
     """
-    t = rows.t[part]  # (n, m, j): the derivative in w
+    t = rows.t[part]  # (n, m, j): the columns of F_i that belong to w
     z = rows.z[part]  # (n, r)
+    n, m, _ = t.shape
 
-    # Element (d, k) of B moves contrast k by z_id, and no other contrast: ∂a_l/∂B_dk = z_d [k = l]. So z, broadcast to
-    # the axes (row, l, d, k), is multiplied by the unit matrix in l and k; then (d, k) become one axis, B row by row.
-    of_b = z[:, None, :, None] * np.eye(t.shape[1])[:, None]  # (n, m, r, m)
-    return np.concatenate([t, of_b.reshape(*of_b.shape[:2], -1)], 2)
+    # The columns that belong to B: the derivative of contrast l in B_dk is z_d if k = l, else 0.
+    of_b = np.einsum("nd,lk->nldk", z, np.eye(m))  # (n, m, r, m)
+    return np.concatenate([t, of_b.reshape(n, m, -1)], 2)  # d and k as one axis: B row by row
 
 
 def fisher_matrix(rows: Regression, p: Table) -> Float[np.ndarray, "p p"]:
-    """The Hessian Σ_i F_iᵀ S_i F_i of the log loss in its P parameters, w (j,) and then B (r, m) row by row.
+    """The Hessian (P, P) of the log loss −Σ_i v_i log p_i,y(i) in its parameters w (j,), then B (r, m) row by row.
 
-    S_i (m, m) is the Hessian of row i in its contrasts Σ_j w_j t_ij + Bᵀ z_i, and F_i = (t_i, z_i ⊗ I), (m, P), their
-    derivative in the parameters. The m = c − 1 contrasts of a row are what its c log odds are made of. F would repeat z
-    for each contrast, and is never made. The blocks of the matrix, w and w, w and B, B and B, are sums of products of
-    t, z and S, over batches of rows that stay in a core's cache.
+    It is Σ_i F_iᵀ S_i F_i. S_i (m, m) is the Hessian of the loss of row i in its m = c − 1 contrasts
+    a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id, and F_i (m, P) the derivative of these in the parameters. F_i has t_i for w,
+    and repeats z_i for each contrast. It is not made: the three blocks of the Hessian are sums over t, z and S.
+
+        w, w        Σ_i Σ_ab t_iaj S_iab t_ibk          at (j, k)
+        w, B        Σ_i Σ_b S_iab t_ibj z_id            at (j; d, a)
+        B, B        Σ_i S_iab z_id z_ie                 at (d, a; e, b)
 
     Parameters
     ----------
@@ -300,35 +306,42 @@ def fisher_matrix(rows: Regression, p: Table) -> Float[np.ndarray, "p p"]:
     """
     n, m, j = rows.t.shape  # rows, contrasts, columns
     r = rows.z.shape[1]  # columns of the linear term
-    of_w = np.zeros((j, j))  # ∂²/∂w∂w
-    of_w_and_b = np.zeros((m * j, r))  # ∂²/∂w_j ∂B_da at (a · j + column, d), with a the contrast
-    of_b = np.zeros((r, m, r, m))  # ∂²/∂B_da ∂B_eb at (d, a, e, b)
+    of_w = np.zeros((j, j))
+    of_b_and_w = np.zeros((m, j, r))  # the block w, B with its axes in the order a, j, d
+    of_b = np.zeros((r, m, r, m))  # d, a, e, b
 
+    # Each sum is one large product over the rows of a batch, which stays in a core's cache. `tensordot` multiplies and
+    # sums over the axes that it is given: the first of each array are the rows.
     for part in batches(n, max(64, _BLOCK // (m * j + r))):
         t = rows.t[part]
         z = rows.z[part]
         s = label_curvature(p[part], rows.weight[part])  # S, (rows, m, m)
+        s_t = s * t if m == 1 else s @ t  # Σ_b S_ab t_bj, (rows, m, j); with two classes S_i is a number
+        of_w += np.tensordot(t, s_t, axes=([0, 1], [0, 1]))
+        of_b_and_w += np.tensordot(s_t, z, axes=(0, 0))
+        _add_curvature_of_b(of_b, s, z)
 
-        # Σ_i t_iᵀ S_i t_i, and Σ_i (S_i t_i) z_iᵀ for each contrast. The sum over rows i and contrasts is one matrix
-        # product, in which the two are one axis: of (rows, m, j) becomes (rows · m, j).
-        s_t = s * t if m == 1 else s @ t  # (rows, m, j); with two classes S_i is a number
-        of_w += t.reshape(-1, j).T @ s_t.reshape(-1, j)
-        of_w_and_b += s_t.reshape(len(z), m * j).T @ z
-
-        # Σ_i S_i,ab z_i z_iᵀ for contrasts a and b ≥ a, (r, r) each, as ∂²/∂B_da ∂B_eb = Σ_i S_i,ab z_id z_ie. All b
-        # stand side by side in one product, (r, (m − a) · r), which is cut into (d, b, e) and turned to (d, e, b).
-        for a in range(m):
-            s_z = (s[:, a, a:, None] * z[:, None, :]).reshape(len(z), -1)  # S_i,ab z_i for all these b
-            of_b[:, a, :, a:] += (z.T @ s_z).reshape(r, m - a, r).swapaxes(1, 2)
-
-    # The same for b < a: S is symmetric, so that the block (a, b) is the transpose of the block (b, a).
+    # S is symmetric, so that the block (a, b) of B, B also serves for (b, a), where only b ≥ a was computed.
     for a in range(m):
-        of_b[:, a + 1 :, :, a] = of_b[:, a, :, a + 1 :].transpose(1, 2, 0)
+        of_b[:, a + 1 :, :, a] = np.einsum("deb->ebd", of_b[:, a, :, a + 1 :])
 
-    # From (contrast, column, row of B) to the order of the parameters: w in rows; B row by row, and within a row its
-    # contrasts, in columns.
-    cross = of_w_and_b.reshape(m, j, r).transpose(1, 2, 0).reshape(j, r * m)
-    return np.block([[of_w, cross], [cross.T, of_b.reshape(r * m, r * m)]])
+    # As matrices: w has j rows, and B, row by row, has r · m.
+    of_w_and_b = np.einsum("ajd->jda", of_b_and_w).reshape(j, r * m)
+    return np.block([[of_w, of_w_and_b], [of_w_and_b.T, of_b.reshape(r * m, r * m)]])
+
+
+def _add_curvature_of_b(of_b: np.ndarray, s: Float[np.ndarray, "n m m"], z: Float[np.ndarray, "n r"]) -> None:
+    """Add Σ_i S_iab z_id z_ie of some rows to `of_b` at (d, a, e, b), for contrasts b ≥ a only.
+
+    Parameters
+    ----------
+    of_b : (r, m, r, m) what earlier rows have added up to
+    s, z : S and z of the rows
+    """
+    for a in range(s.shape[1]):
+        s_z = np.einsum("ib,ie->ibe", s[:, a, a:], z)  # S_iab z_ie for all b ≥ a
+        z_s_z = np.tensordot(z, s_z, axes=(0, 0))  # Σ_i z_id S_iab z_ie, at (d, b, e)
+        of_b[:, a, :, a:] += np.einsum("dbe->deb", z_s_z)
 
 
 # --- the matrix ∂²f ---------------------------------------------------------------------------------------------------
@@ -488,49 +501,61 @@ class ParameterPrecision(AbstractPrecision):
         return np.diag(self._scaled_inverse) * self._sd**2
 
     def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
-        """G_i = F_i C F_iᵀ of some rows: the covariance, by Laplace, of the m contrasts Σ_j w_j t_ij + Bᵀ z_i of a row.
+        """The covariance (m, m), by Laplace, of the m contrasts Σ_j w_j t_ij + Bᵀ z_i of each of some rows.
 
         Leave-one-out needs it: how far the contrasts of a row move when the row leaves depends on their covariance.
 
-        C (P, P) is the covariance of w (j,) and B (r, m), and F_i = (t_i, z_i ⊗ I), (m, P), the derivative of the
-        contrasts in these. So G_i is the sum of t C tᵀ, of t C zᵀ and its transpose, and of z C zᵀ, each with the block
-        of C that it needs. These products are smaller than F.
+        It is G_i = F_i C F_iᵀ, with C (P, P) the covariance of w (j,) and B (r, m), and F_i = (t_i, z_i for each
+        contrast) the derivative of the contrasts in these. With C in blocks, G_i is the sum of t C_ww tᵀ, of t C_wB zᵀ
+        and its transpose, and of z C_BB zᵀ. These products are smaller than F.
 
         Parameters
         ----------
-        part : positions of the b rows, or a slice
+        part : positions of the n rows, or a slice
         """
-        t = self._rows.t[part]
-        z = self._rows.z[part]
-        n, m, j = t.shape
+        t = self._rows.t[part]  # (n, m, j)
+        z = self._rows.z[part]  # (n, r)
+        _, m, j = t.shape
         r = z.shape[1]
 
-        # The blocks of C: w and w; w and B; B and B. B stands row by row in C, so that its axis is cut into (r, m).
+        # The blocks of C. B stands row by row in C: its axis is cut into its rows d and its contrasts a.
         of_w = self.covariance[:j, :j]
-        of_w_and_b = self.covariance[:j, j:].reshape(j, r, m)
-        of_b = self.covariance[j:, j:].reshape(r, m, r, m)
+        of_w_and_b = self.covariance[:j, j:].reshape(j, r, m)  # j, d, a
+        of_b = self.covariance[j:, j:].reshape(r, m, r, m)  # d, a, e, b
 
-        # t C tᵀ + t C zᵀ + z C tᵀ is h tᵀ plus its transpose, with h = ½ t C + z C: ½ t C tᵀ is half of a symmetric
-        # matrix, and z C tᵀ is the transpose of t C zᵀ.
-        half = (t.reshape(-1, j) @ (of_w / 2)).reshape(n, m, j)  # ½ t C
-        half += (z @ of_w_and_b.transpose(1, 2, 0).reshape(r, m * j)).reshape(n, m, j)  # z C
-        g = half @ t.swapaxes(1, 2)  # (n, m, m)
-        g += g.swapaxes(1, 2).copy()
-
-        # z C zᵀ for the contrasts a and b ≥ a, with `of_b[:, a, :, b]` the covariance (r, r) of the columns a and b of
-        # B. All b stand side by side in the product z C, which is then cut into (rows, b, r). G is symmetric, so that
-        # elements with b > a are added at (b, a) too.
-        for a in range(m):
-            z_c = (z @ of_b[:, a, :, a:].transpose(0, 2, 1).reshape(r, -1)).reshape(n, m - a, r)
-            z_c_z = (z_c @ z[:, :, None])[..., 0]  # (n, m − a)
-            g[:, a, a:] += z_c_z
-            g[:, a + 1 :, a] += z_c_z[:, 1:]
-        return g
+        # t C_ww tᵀ + z C_Bw tᵀ + t C_wB zᵀ is X plus its transpose, with X = (½ t C_ww + z C_Bw) tᵀ: half of the first
+        # term, which is symmetric, and the second, whose transpose is the third.
+        half = np.tensordot(t, of_w / 2, axes=1)  # ½ t C_ww, (n, m, j)
+        half += np.tensordot(z, np.einsum("jda->daj", of_w_and_b), axes=1)  # z C_Bw, (n, m, j)
+        leverage = half @ t.swapaxes(1, 2)  # X, (n, m, m)
+        leverage += leverage.swapaxes(1, 2).copy()
+        _add_covariance_by_b(leverage, z, of_b)
+        return leverage
 
     def group_leverage(self, members: np.ndarray) -> Float[np.ndarray, "q q"]:
         """G of the stacked contrasts of rows that leave together: q is m times the number of `members`."""
         f = features(self._rows, members).reshape(-1, len(self._sd))  # (q, P)
         return f @ self.covariance @ f.T
+
+
+def _add_covariance_by_b(
+    leverage: Float[np.ndarray, "n m m"], z: Float[np.ndarray, "n r"], of_b: Float[np.ndarray, "r m r m"]
+) -> None:
+    """Add the covariance Σ_de z_d Cov(B_da, B_eb) z_e of contrasts a and b, by B alone, to the table of each row.
+
+    Parameters
+    ----------
+    leverage : (n, m, m), which is added to
+    z : columns of the linear term
+    of_b : Cov(B_da, B_eb) at (d, a, e, b)
+    """
+    for a in range(leverage.shape[1]):
+        # For contrasts b ≥ a; the covariance is symmetric, so that those with b > a are added at (b, a) too.
+        of_a = np.einsum("deb->dbe", of_b[:, a, :, a:])
+        z_c = np.tensordot(z, of_a, axes=1)  # Σ_d z_d Cov(B_da, B_eb), (n, b, e)
+        z_c_z = (z_c @ z[:, :, None])[..., 0]  # Σ_e … z_e, (n, b)
+        leverage[:, a, a:] += z_c_z
+        leverage[:, a + 1 :, a] += z_c_z[:, 1:]
 
 
 class RowPrecision(AbstractPrecision):
@@ -559,17 +584,21 @@ class RowPrecision(AbstractPrecision):
         self._sd = d**-0.5
         self._scale = mode.parameter_scale * self._sd  # diagonal of W d^−½
 
-        # Φ has rows S_i^½ F_i W d^−½, m for each row i. With the Cholesky factor L, S_i = L Lᵀ, the matrix Lᵀ serves as
-        # S_i^½, because (Lᵀ F)ᵀ(Lᵀ F) = Fᵀ S F. S_i may be singular to rounding, hence a small number on its diagonal.
-        s = label_curvature(p, rows.weight)  # (n, m, m)
-        root = np.linalg.cholesky(s + _JITTER * np.eye(s.shape[1])).swapaxes(1, 2)
-        self._phi = (root @ self._scaled_features(slice(None))).reshape(-1, len(d))
+        # Φ has m rows for each row i, Lᵀ F_i W d^−½, where S_i = L Lᵀ by Cholesky: then (Lᵀ F)ᵀ(Lᵀ F) = Fᵀ S F. S_i may
+        # be singular to rounding, hence a small number on its diagonal.
+        s = label_curvature(p, rows.weight)  # S, (n, m, m)
+        lower = np.linalg.cholesky(s + _JITTER * np.eye(s.shape[1]))  # L of each row
+        phi_of_row = lower.swapaxes(1, 2) @ self._scaled_features(slice(None))  # (n, m, P)
+        self._phi = phi_of_row.reshape(-1, len(d))  # (N, P)
+
+        # The diagonal of √d (I + ΦᵀΦ) √d, for w alone.
         self.shape = (1 + np.square(self._phi).sum(0)[:j]) * d[:j]
 
-        # log det ∂²f = log det (I + ΦᵀΦ) + Σ log d. As det (I + ΦᵀΦ) = det (I + ΦΦᵀ), the small matrix is enough.
-        h = self._phi @ self._phi.T
-        h[np.diag_indices(len(h))] += 1
-        self._factor = linalg.cholesky(h, lower=True, overwrite_a=True, check_finite=False)
+        # log det ∂²f = log det (I + ΦᵀΦ) + Σ log d. As det (I + ΦᵀΦ) = det (I + ΦΦᵀ), the small matrix is enough. Half
+        # of its log det is Σ log of the diagonal of its Cholesky factor.
+        small = self._phi @ self._phi.T  # (N, N)
+        small[np.diag_indices(len(small))] += 1
+        self._factor = linalg.cholesky(small, lower=True, overwrite_a=True, check_finite=False)
         self.half_log_det = float(np.log(np.diag(self._factor)).sum() + np.log(d).sum() / 2)
 
     def _scaled_features(self, part: Any) -> Float[np.ndarray, "n m p"]:
@@ -587,11 +616,11 @@ class RowPrecision(AbstractPrecision):
         Bhattacharya et al. (2016): with standard normal ε (P,) and δ (N,), ε − Φᵀ(I + ΦΦᵀ)⁻¹(Φε + δ) has covariance
         (I + ΦᵀΦ)⁻¹. It takes no factor of a P × P matrix.
         """
-        # Φ has N rows and P columns, and `_factor` is the Cholesky factor of I + ΦΦᵀ (N, N). The step is one for
-        # √d (log w, B), and is divided by √d at the end.
+        # Φ has N rows and P columns. `cho_solve` with the Cholesky factor of I + ΦΦᵀ (N, N) multiplies by its inverse.
         noise = rng.standard_normal(len(self._sd))  # ε
         noise_of_rows = self._phi @ noise + rng.standard_normal(len(self._phi))  # Φε + δ
-        step = noise - self._phi.T @ linalg.cho_solve((self._factor, True), noise_of_rows)
+        correction = self._phi.T @ linalg.cho_solve((self._factor, True), noise_of_rows)
+        step = noise - correction  # of √d (log w, B): it is divided by √d at the end
 
         # How much a quadratic f rises: ½ stepᵀ(I + ΦᵀΦ) step = ½ (|step|² + |Φ step|²).
         rise = float(step @ step + np.square(self._phi @ step).sum()) / 2
@@ -614,11 +643,17 @@ class RowPrecision(AbstractPrecision):
         return self._inner_products(f.reshape(1, -1, f.shape[2]))[0]
 
     def _inner_products(self, f: Float[np.ndarray, "b q p"]) -> Float[np.ndarray, "b q q"]:
-        """f (I + ΦᵀΦ)⁻¹ fᵀ = f fᵀ − h hᵀ with h = (L⁻¹Φfᵀ)ᵀ and L Lᵀ = I + ΦΦᵀ, by Woodbury's identity."""
-        # Woodbury: (I + ΦᵀΦ)⁻¹ = I − Φᵀ(L Lᵀ)⁻¹Φ. So f(…)⁻¹fᵀ = f fᵀ − (L⁻¹Φfᵀ)ᵀ(L⁻¹Φfᵀ), for b matrices f at once.
-        right = self._phi @ f.reshape(-1, f.shape[2]).T  # (N, b · q)
-        half = linalg.solve_triangular(self._factor, right, lower=True).T.reshape(*f.shape[:2], -1)  # (b, q, N)
-        return f @ f.swapaxes(1, 2) - half @ half.swapaxes(1, 2)
+        """f (I + ΦᵀΦ)⁻¹ fᵀ of each of b matrices f (q, P).
+
+        By Woodbury's identity (I + ΦᵀΦ)⁻¹ = I − Φᵀ(L Lᵀ)⁻¹Φ, where L Lᵀ = I + ΦΦᵀ. So the result is f fᵀ − g gᵀ, where
+        gᵀ = L⁻¹Φfᵀ.
+        """
+        # All rows of all matrices are solved for at once: L⁻¹Φ times b · q columns.
+        b, q, n_parameters = f.shape
+        all_rows = f.reshape(b * q, n_parameters)
+        solved = linalg.solve_triangular(self._factor, self._phi @ all_rows.T, lower=True)  # (N, b · q)
+        g = solved.T.reshape(b, q, -1)  # (b, q, N)
+        return f @ f.swapaxes(1, 2) - g @ g.swapaxes(1, 2)
 
 
 # --- the mode ---------------------------------------------------------------------------------------------------------
@@ -713,17 +748,21 @@ def minimise(rows: Regression, start: WeightsMode, gain: float = GAIN, fisher: n
             fisher = fisher_matrix(rows, point.likelihood.p)
             is_fresh = True
 
-        # `promise` is twice the fall of f, were it quadratic. Three cases. It is tiny: this is the mode. H is an old
-        # one and the promise has hardly shrunk since the last step: H is from too far away, and is made again here.
-        # Else the step is taken as far as f falls; `lower` is None if rounding lets no part of it lower f.
-        step = newton_step(point, precision_at(rows, point.mode, point.likelihood.p, point.slope, fisher))
+        # `promise` is twice the fall of f, were it quadratic. Next to nothing: this is the mode.
+        precision = precision_at(rows, point.mode, point.likelihood.p, point.slope, fisher)  # ∂²f, factored
+        step = newton_step(point, precision)
         if step.promise < gain:
             break
-        if not is_fresh and fisher is not None and step.promise > _SLOW * last_promise:
+
+        # An old H, and the promise has hardly shrunk since the last step: H is from too far away, and is made again.
+        is_slow = step.promise > _SLOW * last_promise
+        if is_slow and fisher is not None and not is_fresh:
             fisher = None
             continue
+
+        # Else the step is taken as far as f falls.
         lower = lower_point(likelihood_at, point, step)
-        if lower is None:
+        if lower is None:  # rounding lets no part of it lower f
             break
 
         point = lower

@@ -16,9 +16,10 @@ from ..numerics.pytrees import map_leaves
 from ..numerics.random import categorical, generator
 from ..numerics.special import log_normalize, most_probable
 from ..numerics.supports import GIVEN_TOTALS, check_choice, check_least, check_level, is_single
-from ..tables.names import listed
+from ..tables.names import did_you_mean, listed
 from ._fitted import ESTIMATES, AbstractFitted, State
 from ._input import BLOCK, as_table, checked_labels, classes_of, cut_rows, places_of
+from ._named import given_names
 from ._view import ModelView, PartView
 
 if TYPE_CHECKING:
@@ -380,8 +381,9 @@ class AbstractNB(AbstractFitted):
         method : "analytic" matches the first three moments of log p(x, y = c | θ). They are closed forms, so it needs
             no draws of θ. "draws" is the interval of `n_draws` draws of all parameters. "auto" is "analytic", except
             for models and rows whose shape three moments do not tell; there it is "draws". See the Notes
-        n_draws : number of draws, by default 1,000. With "analytic" and more than two classes it is the number of
-            points in c dimensions, by default 1,024, and is rounded up to a power of two
+        n_draws : number of draws, by default 1,000, or 4,000 for the rows that "auto" finds too skewed. With
+            "analytic" and more than two classes it is the number of points in c dimensions, by default 1,024, and
+            is rounded up to a power of two
         seed : seed of the draws or points, which all rows share
 
         Raises
@@ -455,6 +457,7 @@ class AbstractNB(AbstractFitted):
         level: Scalar = 0.9,
         n_draws: int = 1000,
         seed: Seed = 0,
+        feature_names: Any = None,
     ) -> "pd.DataFrame":
         """What each feature of each row adds to the log odds of each class, in nats, with its credible interval.
 
@@ -471,6 +474,8 @@ class AbstractNB(AbstractFitted):
             None lists all features
         level : posterior mass inside the intervals, between 0 and 1
         n_draws, seed : number and seed of the draws of the parameters, which give the intervals
+        feature_names : (d,) names of the features, where X has none, as sparse counts of words. Or the fitted pipeline
+            or transformer that made X. `bayesnb.explain` takes the whole pipeline and its texts
 
         Returns
         -------
@@ -482,7 +487,7 @@ class AbstractNB(AbstractFitted):
         Raises
         ------
         ValueError
-            if `against` is not a class, or a setting is out of range
+            if `against` is not a class, if a setting is out of range, or if there is not one name for each feature
 
         Notes
         -----
@@ -518,13 +523,21 @@ class AbstractNB(AbstractFitted):
         ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
         model = self.model_  # one state, whatever another thread fits meanwhile
+        labels = model.estimator._labels_of_features(feature_names)
         contributions, b = model.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
-        return model.estimator._frame(contributions, X, b)
+        return model.estimator._frame(contributions, X, b, labels)
 
     def _check_likelihood(self) -> None:
         """Raise a ValueError if the settings make predictions that come from no likelihood."""
 
-    def _frame(self, contributions: "Contributions", X: Any, b: int | None) -> "pd.DataFrame":
+    def _labels_of_features(self, feature_names: Any) -> np.ndarray:
+        """What the features are called, (d,): as the user says, or the names of the columns, or their numbers."""
+        columns = self._fitted().columns
+        if feature_names is None:
+            return columns.labels
+        return given_names(feature_names, columns.n)
+
+    def _frame(self, contributions: "Contributions", X: Any, b: int | None, labels: np.ndarray) -> "pd.DataFrame":
         """The frame of `explain`: for each row and class the prior, the features by size, then all other features.
 
         Parameters
@@ -533,6 +546,7 @@ class AbstractNB(AbstractFitted):
             class with its interval, `value`, `low` and `high` (e, c)
         X : the rows as the user gave them, of which the frame shows cells
         b : position of the class that the odds are against, which has no entries; None if there is none
+        labels : (d,) what the features are called
         """
         import pandas as pd
 
@@ -541,7 +555,7 @@ class AbstractNB(AbstractFitted):
         state = self._fitted()
         # `feature` is the number of a column, or PRIOR = −1 or OTHERS = −2, which as indices count from the end: they
         # are the last name and the one before it
-        names = np.array([*state.columns.labels, "(other features)", "(class prior)"], object)
+        names = np.array([*labels, "(other features)", "(class prior)"], object)
         is_feature = contributions.feature >= 0
         cells = _cells_at(X, contributions.row, contributions.feature, is_feature)  # (e,), the cell of each entry or ""
 
@@ -577,13 +591,17 @@ class AbstractNB(AbstractFitted):
 
     # --- the parameters, and how well they fit ----------------------------------------------------------------------
 
-    def tables(self, features: Any = None, *, level: Scalar = 0.9) -> "dict[Any, pd.DataFrame]":
+    def tables(
+        self, features: Any = None, *, level: Scalar = 0.9, feature_names: Any = None
+    ) -> "dict[Any, pd.DataFrame]":
         """The parameters of each feature as a data frame with credible intervals, like R's `tables()`.
 
         Parameters
         ----------
         features : names or numbers of features, or one of them; None takes all
         level : posterior mass inside the intervals, between 0 and 1
+        feature_names : (d,) names of the features, where the rows had none, as sparse counts of words. Or the fitted
+            pipeline or transformer that made the rows
 
         Returns
         -------
@@ -596,7 +614,7 @@ class AbstractNB(AbstractFitted):
         Raises
         ------
         ValueError
-            if a feature is unknown, or `level` is out of range
+            if a feature is unknown, if `level` is out of range, or if there is not one name for each feature
 
         Examples
         --------
@@ -607,7 +625,10 @@ class AbstractNB(AbstractFitted):
         """
         from ..posterior.tables import tables
 
-        columns = self._fitted().columns
+        nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
+        if feature_names is not None:
+            nb.feature_names_in_ = nb._labels_of_features(feature_names)
+        columns = nb._fitted().columns
         check_level(level)
 
         # the features that were asked for, as names or numbers, and their positions in X. A name or a number by itself,
@@ -622,8 +643,9 @@ class AbstractNB(AbstractFitted):
         positions: list[Any] = [columns.place(name) for name in names]  # None where there is no such column
         if None in positions:
             unknown = names[positions.index(None)]
-            raise ValueError(f"`features` has {unknown!r}; the features are {listed(all_names)}")
-        return dict(zip(names, tables(copy.copy(self), positions, level), strict=True))
+            similar = did_you_mean(unknown, all_names)
+            raise ValueError(f"`features` has {unknown!r}; the features are {listed(all_names)}{similar}")
+        return dict(zip(names, tables(nb, positions, level), strict=True))
 
     def prior_summary(self) -> "PriorSummary":
         """The prior in words: each density, the range of its parameters, and their estimates from the rows alone.

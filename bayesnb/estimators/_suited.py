@@ -67,13 +67,16 @@ def check_independent(estimator: Any, what: str) -> None:
         )
 
 
-def split_labels(y: Any, missing_label: Any = None) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
+def split_labels(
+    y: Any, missing_label: Any = None, is_one_enough: bool = False
+) -> tuple[np.ndarray, Bool[np.ndarray, " n"]]:
     """The labels that are there, and which of the n rows have none.
 
     Parameters
     ----------
     y : (n,) labels
     missing_label : marks a missing label, besides None, NaN and pandas.NA; None for no such label
+    is_one_enough : whether all rows may have the same label; False asks if the mark is a label too
 
     Returns
     -------
@@ -108,7 +111,7 @@ def split_labels(y: Any, missing_label: Any = None) -> tuple[np.ndarray, Bool[np
     assert_all_finite(labels, input_name="y")
 
     # a mark such as −1 beside a single label may be the second class
-    if is_mark.any() and (labels == labels[0]).all():
+    if not is_one_enough and is_mark.any() and (labels == labels[0]).all():
         only = labels[:1].tolist()[0]
         raise ValueError(
             f"`y` has only the label {only!r}, besides {missing_label!r}, which marks a missing label. If it is a "

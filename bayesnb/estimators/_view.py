@@ -13,7 +13,7 @@ import numpy as np
 from ..models.naive_bayes import Parameters, Rows, Statistics
 from ..numerics.supports import check_least, check_level, is_single
 from ..posterior.remaining import Remaining, without
-from ..sums.statistics import with_error
+from ..sums.statistics import repeated, with_error
 from ._input import checked_labels, places_of
 
 if TYPE_CHECKING:
@@ -254,19 +254,22 @@ class ModelView:
             return None
         return replace(posterior, blocks=blocks)
 
-    def remaining(self, stats: Statistics, n_rows: int = 0) -> Remaining:
+    def remaining(self, stats: Statistics, n_rows: int = 0, n_models: int = 1) -> Remaining:
         """The statistics without those of some rows, as computed, and moved by the bound of their rounding.
 
         Parameters
         ----------
         stats, n_rows : statistics of some rows, and their number, by default as many as their weights together
+        n_models : how many sets of rows there are, each of which is removed on its own. `stats` then have the classes
+            of each set, one set after the other, and so does the result
 
         Raises
         ------
         ValueError
             if such rows were never fitted
         """
-        return without(self.estimator._fitted().bounded, with_error(stats, n_rows))
+        fitted = repeated(self.estimator._fitted().bounded, n_models)
+        return without(fitted, with_error(stats, n_rows), n_models)
 
     # --- the same settings with other rows --------------------------------------------------------------------------
 

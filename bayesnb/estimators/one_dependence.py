@@ -264,7 +264,7 @@ class OneDependenceNB(AbstractLevels):
         evidence = state.prior.log_marginal(state.statistics)  # (d,), of the model of each parent
         return float(np.logaddexp.reduce(evidence) - np.log(len(evidence)))
 
-    def tables(self, features: Any = None, *, level: Scalar = 0.9) -> Any:
+    def tables(self, features: Any = None, *, level: Scalar = 0.9, feature_names: Any = None) -> Any:
         """P(level | class) of each feature in the model where it is the parent; see `AbstractNB.tables`.
 
         In that model (y, x_j) ~ Dirichlet, so x_j given the class is Dirichlet too, with the pseudo-counts of the pairs
@@ -274,6 +274,7 @@ class OneDependenceNB(AbstractLevels):
         ----------
         features : names or numbers of features, or one of them; None takes all
         level : posterior mass inside the intervals
+        feature_names : (d,) names of the features, where the rows had none, or what made the rows
         """
         state = self._fitted()
         nb = CategoricalNB()
@@ -296,7 +297,7 @@ class OneDependenceNB(AbstractLevels):
         # same density, whose tables `CategoricalNB` makes
         no_rows = Statistics(state.statistics.n, counts).zero()
         nb._state = replace(state, statistics=no_rows, prior=NaiveBayes(state.posterior.classes, blocks))
-        return nb.tables(features, level=level)
+        return nb.tables(features, level=level, feature_names=feature_names)
 
     # --- the model of one parent ------------------------------------------------------------------------------------
 

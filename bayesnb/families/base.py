@@ -127,6 +127,29 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
         return None
 
     @property
+    def has_independent_classes(self) -> bool:
+        """Whether each class has parameters of its own, in arrays with the classes along their first axis.
+
+        A block of several classes is then several blocks of one class, and `select_classes` gives some of them.
+        """
+        if self.shares_parameters or self.only_class is not None:
+            return False
+        for name, declared in self.fields_.items():
+            is_array = isinstance(getattr(self, name), np.ndarray)
+            if declared.axes[:1] != ("class",) or not is_array:
+                return False
+        return True
+
+    def select_classes(self, classes: Int[np.ndarray, " k"]) -> Self:
+        """The block of some classes, where `has_independent_classes`, as a prior or a posterior.
+
+        Parameters
+        ----------
+        classes : (k,), positions of the classes
+        """
+        return replace(self, **{name: getattr(self, name)[classes] for name in self.fields_})
+
+    @property
     def hyperparameters(self) -> dict[str, tuple[str, ...]]:
         """Names of the hyperparameters that `fit_prior` can fit, with the fields of each; empty if there are none.
 

@@ -75,15 +75,18 @@ class DirichletCategorical(Conjugate[Counts]):
         alpha : (…, k), pseudo-counts of the levels
         """
         xp = namespace(x, alpha)  # numpy or jax.numpy
-        level = x.astype(int)[..., None]
+        level = x.astype(int)[..., None]  # with an axis of length 1 for the levels of α
 
-        # As many axes in both, which `take_along_axis` needs to broadcast them: levels (n, 1, d, 1) and α (c, d, k)
-        # get the axes (n, 1, d, 1) and (1, c, d, k), and the result is (n, c, d, 1).
+        # `take_along_axis` picks α at the level of each cell. It broadcasts the two arrays, but wants as many axes in
+        # both: levels (n, 1, d, 1) and α (c, d, k) are given as (n, 1, d, 1) and (1, c, d, k), and the result is
+        # (n, c, d, 1)
         n_axes = max(level.ndim, alpha.ndim)
-        level = level.reshape((1,) * (n_axes - level.ndim) + level.shape)
-        alpha_of_levels = alpha.reshape((1,) * (n_axes - alpha.ndim) + alpha.shape)
-        alpha_of_cell = xp.take_along_axis(alpha_of_levels, level, -1)[..., 0]
-        return alpha_of_cell, alpha.sum(-1)
+        axes_before_level = (1,) * (n_axes - level.ndim)
+        axes_before_alpha = (1,) * (n_axes - alpha.ndim)
+        alpha_of_cell = xp.take_along_axis(
+            alpha.reshape(axes_before_alpha + alpha.shape), level.reshape(axes_before_level + level.shape), -1
+        )
+        return alpha_of_cell[..., 0], alpha.sum(-1)
 
     def power(self, x: Array, w: Any, alpha: Array) -> Any:
         """The gain of a cell of level x: log α_x^(w) / (Σα)^(w), rising factorials; for w = 1 the posterior mean."""
@@ -116,11 +119,13 @@ class DirichletCategorical(Conjugate[Counts]):
         if namespace(x, log_theta) is np:  # NumPy
             return look_up(x, log_theta)  # the entry of the level of each cell, summed over the columns
 
-        # in JAX as a product with the indicators [x_j = k], (n, d·k); a missing cell has none
-        # with 2 features and 3 levels the cells (1, 0) have the indicators (0, 1, 0, 1, 0, 0)
-        is_level = (x[..., None] == np.arange(self.alpha.shape[-1])).astype(log_theta.dtype)
-        log_theta_by_class = log_theta.reshape(*log_theta.shape[:-2], -1)  # (…, c, d·k)
-        return is_level.reshape(len(x), -1) @ log_theta_by_class.swapaxes(-1, -2)
+        # JAX: Σ_j Σ_k [x_j = k] log θ_jk, with an indicator for each feature and level, which a missing cell has not.
+        # With 2 features and 3 levels the cells (1, 0) have the indicators (0, 1, 0) and (1, 0, 0), or side by side
+        # (0, 1, 0, 1, 0, 0)
+        is_level = (x[..., None] == np.arange(self.alpha.shape[-1])).astype(log_theta.dtype)  # (n, d, k)
+        indicators = is_level.reshape(len(x), -1)  # (n, d·k)
+        log_theta_by_class = log_theta.reshape(*log_theta.shape[:-2], -1)  # (…, c, d·k), side by side too
+        return indicators @ log_theta_by_class.swapaxes(-1, -2)  # (…, n, c)
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "dk c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 on the indicators [x_j = k], feature by feature."""

@@ -104,23 +104,28 @@ class DirichletComplement(AbstractEvents):
         return -weights, intercept
 
     def _cumulant(self, order: int, x: Any) -> Table:
-        """Cumulants over θ of log p(x | y = c) = Σ_{k≠c} log p(x | θ_k), (n, c): mean, variance or third by the order.
+        """Mean, variance or third cumulant over θ of log p(x_i | y = c), by the order, (n, c).
 
-        The θ_k are independent, so the cumulants of the sum are sums over k ≠ c: of Σ_j x_j ψ(α_kj) − L ψ(A_k) (and the
-        coefficient) for the mean, and of Σ_j x_j² ψ₁(α_kj) − L² ψ₁(A_k) for the variance.
+        Write t_k = log p(x | θ_k) for the log density of a row under the complement of class k. A class is judged by
+        the complements of all other classes: of three classes, log p(x | y = 0) = t_1 + t_2. The θ_k are independent,
+        so that cumulants of t_1 and t_2 add up.
 
-        Two classes share all complements except their own, so their logarithms are correlated. Up to the sum over all
-        k, which all classes share, the logarithm is −log p(x | θ_c), and these are independent. The third cumulant is
-        that of −log p(x | θ_c), −Σ_j x_j³ ψ₂(α_cj) + L³ ψ₂(A_c).
+        The mean and the variance are these sums. The third cumulant is used for class probabilities, in which terms
+        that all classes share do not count. Up to such a term, t_0 + t_1 + t_2, the logarithm is −t_0, and the third
+        cumulant that is returned is that of −t_c: unlike t_1 + t_2 and t_0 + t_2, the terms −t_c are independent.
+
+        Parameters
+        ----------
+        order : 1 for the mean, 2 for the variance, 3 for the third cumulant
+        x : (n, d) counts, dense or sparse
         """
-        # of log p(x | θ_k) for each complement k, (n, c), without the multinomial coefficient; `_others` gives for each
-        # class the sum over all others
-        cumulant = self._of_events(order, x)
+        # the cumulant of t_k for each complement k, (n, c), without the multinomial coefficient
+        of_complements = self._of_events(order, x)
         if order == 1:
-            return self._coefficient(x) + _others(cumulant, -1)
+            return self._coefficient(x) + _others(of_complements, -1)  # for each class the sum over all others
         if order == 2:
-            return _others(cumulant, -1)
-        return -cumulant
+            return _others(of_complements, -1)
+        return -of_complements  # the third cumulant of −t has the other sign
 
     def sample_predictive(self, rng: np.random.Generator, y: np.ndarray, **given: Any) -> np.ndarray:
         """Always raises an error: this model cannot draw rows.
@@ -173,8 +178,9 @@ class DirichletComplement(AbstractEvents):
 def _others(table: Array, axis: int = 0) -> Array:
     """For each class the sum over all other classes, which lie along an axis; the shape stays.
 
-    It is what comes before the class plus what comes after it: (a, b, c) give (0, a, a + b) + (b + c, c, 0). To
-    subtract the class from the whole would leave rounding where the others have nothing.
+    It is the sum of what comes before the class plus the sum of what comes after it: for the classes a, b, c these are
+    (0, a, a + b) and (b + c, c, 0). To subtract the class from the whole would leave rounding where the others have
+    nothing.
 
     Parameters
     ----------
@@ -182,9 +188,13 @@ def _others(table: Array, axis: int = 0) -> Array:
     axis : of the classes
     """
     xp = namespace(table)  # numpy or jax.numpy
-    by_class = xp.moveaxis(table, axis, 0)  # the classes first
+    by_class = xp.moveaxis(table, axis, 0)  # the classes first: a, b, c
     nothing = xp.zeros_like(by_class[:1])
+
+    # sums from the front: a, a + b, behind a 0
     sum_before = xp.concatenate([nothing, xp.cumsum(by_class[:-1], 0)])
-    from_the_end = by_class[:0:-1]  # the last class first, without the first class
-    sum_after = xp.concatenate([xp.cumsum(from_the_end, 0)[::-1], nothing])
+
+    # sums from the end: of c, b these are c, c + b, which turned round are c + b, c, before a 0
+    last_to_second = by_class[:0:-1]
+    sum_after = xp.concatenate([xp.cumsum(last_to_second, 0)[::-1], nothing])
     return xp.moveaxis(sum_before + sum_after, 0, axis)

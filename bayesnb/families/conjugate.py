@@ -145,13 +145,13 @@ class FromPrior:
     def _of_prior(self, value: Callable[..., Any], theta: Theta | None = None) -> dict[str, Any]:
         """Apply a function, such as the mean, to the prior of each parameter: the results by the parameter's name.
 
-        A family writes its prior as NumPyro would, in the method `prior(sample, dist)`: for example
-        `sample("rate", dist.Gamma(self.a, self.b))`. Here `prior` is run only in order to read it, with two stand-ins:
+        With the prior rate ~ Gamma(a, b) the result is {"log_rate": value("log_rate", "Gamma", a, b)}: a Gamma
+        parameter is held as its logarithm.
 
-        1. `dist.Gamma(a, b)` makes no distribution, but the tuple ("Gamma", a, b).
-        2. `sample("rate", that tuple)` draws nothing, but calls `value` with the three. A Gamma parameter is held as
-           its logarithm, so the call is value("log_rate", "Gamma", a, b).
-        3. The result of this method is {"log_rate": what `value` gave}.
+        A family writes this prior as NumPyro would, in the method `prior(sample, dist)`, as
+        `sample("rate", dist.Gamma(self.a, self.b))`. Here the method is run only in order to read it. In the place of
+        NumPyro's `dist` and `sample` it gets two stand-ins: `dist.Gamma(a, b)` is the tuple ("Gamma", a, b), and
+        `sample("rate", tuple)` draws nothing, but calls `value` and stores the result.
 
         Parameters
         ----------
@@ -392,15 +392,16 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         ----------
         stats : sufficient statistics of the rows by class and feature, from `suffstats`
         """
-        # The fields of a density are its numbers, such as a and b of Gamma(a, b). The posterior fields are the prior
-        # ones plus what the data add: Poisson counts with the sum s of n cells make Gamma(a + s, b + n). The flat prior
-        # is Gamma(1, 0), so its posterior is above it by (s, n): what `added` makes of the fields 0 and 0. The mode is
-        # then s/n, the mean of the cells.
+        # The mode of the posterior under the flat prior, from how far its fields are above those of the flat prior.
+        # Example: n Poisson cells with the sum s make Gamma(a + s, b + n) of the prior Gamma(a, b). The flat one is
+        # Gamma(1, 0), and its posterior Gamma(1 + s, n) is above it by s and n; the mode is s/n, the mean of the cells.
+        # These differences are what `added` makes of fields that are all 0.
         sums = self.sums(stats)  # the statistics in the form that `added` reads
-        mean = self.mean()
         no_prior = [0 * value for value in self._arrays()]  # each field as 0, in its shape
+        mean = self.mean()
         with np.errstate(invalid="ignore", divide="ignore"):  # 0/0 of classes without rows, replaced below
-            peak = self.mode_of_shifted_fields(mean, *self.added(sums, *no_prior))  # by name of the parameter
+            difference = self.added(sums, *no_prior)
+            peak = self.mode_of_shifted_fields(mean, *difference)  # by name of the parameter
 
         # the mean of this density where there are no rows
         xp = namespace(sums.n)  # numpy, or jax.numpy for JAX arrays
@@ -457,11 +458,10 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
         # Fields that must be positive stay above 0, also where the cell carries nearly all of them: `floor_at_rounding`
         # replaces a difference that is only rounding by a number of the size of the rounding of the old field.
-        is_positive = [field.support in (COUNT, AMOUNT) for field in self.fields_.values()]
-        remaining = [
-            floor_at_rounding(new, old) if positive else new
-            for new, old, positive in zip(after, fields, is_positive, strict=True)
-        ]
+        remaining = []
+        for declared, old, new in zip(self.fields_.values(), fields, after, strict=True):
+            is_positive = declared.support in (COUNT, AMOUNT)
+            remaining.append(floor_at_rounding(new, old) if is_positive else new)
         return self.power(x, 1.0, *remaining)
 
     def cells(self, x: Any) -> Any:
@@ -513,10 +513,11 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
 
         # the cache is a dict of this object, which is immutable, so that a table stays valid. The same functions with
         # other levels or weights are another table
-        key = key, n_levels, tuple(w for _, w in functions)
-        if key not in self._level_tables:
-            self._level_tables[key] = self._tabulate(n_levels, functions)
-        return self._level_tables[key]
+        weights = tuple(w for _, w in functions)
+        cache_key = key, n_levels, weights
+        if cache_key not in self._level_tables:
+            self._level_tables[cache_key] = self._tabulate(n_levels, functions)
+        return self._level_tables[cache_key]
 
     def _tabulate(
         self, n_levels: int, functions: Sequence[tuple[Callable[..., Any], float]]
@@ -537,10 +538,12 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         with np.errstate(all="ignore"):  # of levels that a class does not have
             values = np.stack([f(levels, w, *fields) for f, w in functions])
 
-        # Any function of a cell that is 0 or 1 is linear, f(0) + (f(1) − f(0)) x, so its sum over a row is a matrix
-        # product. That product adds f(0) in all columns and subtracts it again where x is 1. With f(0) = −1e10 and
-        # f(1) = −0.1, a row with x = 1 is −1e10 + (1e10 − 0.1), which has lost the digits of 0.1; infinite values give
-        # NaN. So where values are very large (log p at a tiny pseudo-count), they are looked up instead.
+        # There are two ways to sum over a row. The general one looks up the value of each cell. A cell that is 0 or 1
+        # has a quicker one: f(x) = f(0) + (f(1) − f(0)) x is linear, so that the sum is a matrix product.
+        #
+        # The product adds f(0) in all columns and subtracts it again where x is 1. Very large values (log p at a tiny
+        # pseudo-count) lose digits by that: with f(0) = −1e10 and f(1) = −0.1 a cell 1 has −1e10 + (1e10 − 0.1), which
+        # is −0.10000038. Infinite values give NaN. In these cases the values are looked up.
         is_finite = np.isfinite(values.sum())
         is_small = not has_large_terms(values).any()
         if self.cells_.kind == "yes/no" and is_finite and is_small:
@@ -598,26 +601,22 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         if not self._on_host(x, r):  # JAX: `log_loo_cell` for every class; with weight 0 it is the predictive density
             return self.log_loo_of_every_class(x, r)
 
-        # The m pairs of a row and a class in which it has weight, (m,) each. In the CSR format `indices` are columns,
-        # here classes, and row i has the entries indptr[i] … indptr[i + 1] − 1. Rows of the classes 1, none and 0 have
-        # indices (1, 0) and indptr (0, 1, 1, 2): the differences (1, 0, 1) repeat the rows 0, 1, 2 to (0, 2).
-        r = sparse.csr_array(r)
-        y = r.indices
-        w = r.data
-        row = np.repeat(np.arange(r.shape[0]), np.diff(r.indptr))
+        # the m pairs of a row and a class that it leaves, because it has weight there: (m,) each
+        row, y, w = _listed_weights(r)
 
         # If all weights are equal, both densities are functions of the cell alone. Cells with few levels, such as 0 and
         # 1, then need both functions only once for each level, class and feature: a table in which cells are looked up.
-        one_weight = len(w) > 0 and (w == w[0]).all()
-        n_levels = self.levels(x) if one_weight and not is_sparse(x) else 0  # 0 if no table is worth while
+        has_one_weight = len(w) > 0 and (w == w[0]).all()
+        n_levels = self.levels(x) if has_one_weight and not is_sparse(x) else 0  # 0 if no table is worth while
         if n_levels:
             functions = [(self.predictive, 1.0), (self.log_loo_cell, float(w[0]))]  # with their weights
             level_table = self._level_table(n_levels, functions, key="log_loo")
-            table, left_out = level_table.sum_over_cells(x)  # Σ_j of each of the two functions, (n, c)
-            table[row, y] = left_out[row, y]  # in the classes that the row leaves
-        else:
-            table = self.log_predictive(x)  # (n, c), for the classes that a row does not leave
-            table[row, y] = self.log_loo_of_label(x, row, y, w)  # (m,), for those that it leaves
+            table, without_row = level_table.sum_over_cells(x)  # Σ_j of each of the two functions, (n, c)
+            table[row, y] = without_row[row, y]  # in the classes that the row leaves
+            return table
+
+        table = self.log_predictive(x)  # (n, c), for the classes that a row does not leave
+        table[row, y] = self.log_loo_of_label(x, row, y, w)  # (m,), for those that it leaves
         return table
 
     def log_loo_of_label(self, x: Array | Sparse, at: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
@@ -646,24 +645,20 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         at, y, w : (m,) positions of the rows in x, a class of each, and the weight that the row has there
         """
         log_density = np.empty(len(at))
-
-        # Groups of pairs (row, class) with the same class and weight: sorted by class, then by weight (`lexsort` sorts
-        # by its last key first), and cut where one changes. y = (1, 0, 1) with equal weights has the order (1, 0, 2),
-        # in which y is (0, 1, 1): the groups are (1,) and (0, 2), positions in `at`, `y` and `w`.
-        order = np.lexsort((w, y))
-        is_start = (np.diff(y[order]) != 0) | (np.diff(w[order]) != 0)
-        groups = np.split(order, np.flatnonzero(is_start) + 1) if len(order) else []
+        groups = _groups_of_equal(y, w)  # positions in `at`, `y` and `w` with the same class and weight
 
         # one group after the other: inside of this context no threads are started, and compiled loops are chosen by the
         # work of all groups together
         with nested_work(len(groups)):
             for group in groups:
-                first = group[:1]  # an array with one position, whose class and weight are those of the group
+                first = group[0]
+                label = y[[first]]  # an array with the one class of the group
+                weight = float(w[first])
 
-                # a family with this class alone: y[first] is an array with one class, so fields (c, d) become (1, d)
-                own_class = self.of(*(value[y[first]] for value in self._arrays()))
-                of_group = own_class.log_loo_of_every_class(x[at[group]], float(w[first[0]]))  # (rows, 1)
-                log_density[group] = of_group[:, 0]
+                # the same family with this class alone: fields (c, d) become (1, d), and the result has one column
+                own_class = self.of(*(value[label] for value in self._arrays()))
+                log_density_of_group = own_class.log_loo_of_every_class(x[at[group]], weight)  # (rows, 1)
+                log_density[group] = log_density_of_group[:, 0]
         return log_density
 
     def _cumulant(self, order: int, x: Any) -> Any:
@@ -728,9 +723,13 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         """
         # the fields (c, d) of the density of θ, taken at the class of each row, (n, d): a family with n "classes"
         rows = self.of(*(value[y] for value in self._arrays()))
-        theta = to_sites(rows.sample(rng))  # parameters of each cell, (n, d), by NumPyro's names
-        kind, *arguments = rows.likelihood(_Names(), **theta)  # such as "Poisson" and its rates (n, d)
-        return drawn_cells(rng, kind, *arguments)  # NumPy's draws of that distribution
+
+        # parameters of each cell, (n, d), by NumPyro's names: {"log_rate": …} becomes {"rate": …}
+        theta = to_sites(rows.sample(rng))
+
+        # `_Names` stands for NumPyro's distributions: the likelihood is ("Poisson", rates (n, d)), a name and arguments
+        kind, *arguments = rows.likelihood(_Names(), **theta)
+        return drawn_cells(rng, kind, *arguments)  # NumPy's draws of the distribution with that name
 
     def sample_rows(
         self, rng: np.random.Generator, theta: Theta, y: Int[np.ndarray, " n"], **given: Any
@@ -786,3 +785,30 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
             return True, None
         dense = as_jax(x.toarray() if is_sparse(x) else x)
         return observed(self.cells(dense), fill=1.0)
+
+
+def _listed_weights(r: Weights) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The weights (n, c) that are not 0 as a list: their rows, classes and values, (m,) each.
+
+    Rows of the classes 1, none and 0 with the weight 5 give the rows 0 2, the classes 1 0 and the values 5 5.
+    """
+    # In the CSR format `indices` are columns, here classes, and row i has the entries indptr[i] … indptr[i + 1] − 1.
+    # In the example indptr is 0 1 1 2, and its differences 1 0 1 say how often the rows 0 1 2 are repeated
+    csr = sparse.csr_array(r)
+    row = np.repeat(np.arange(csr.shape[0]), np.diff(csr.indptr))
+    return row, csr.indices, csr.data
+
+
+def _groups_of_equal(y: np.ndarray, w: np.ndarray) -> list[np.ndarray]:
+    """The positions at which a class y (m,) and a weight w (m,) are the same, an array for each such pair.
+
+    The classes 1 0 1 with equal weights give the positions (1,) and (0, 2).
+    """
+    if not len(y):
+        return []
+
+    # sorted by class, then by weight (`lexsort` sorts by its last key first), and cut where one of them changes
+    order = np.lexsort((w, y))
+    changes = (np.diff(y[order]) != 0) | (np.diff(w[order]) != 0)
+    starts = np.flatnonzero(changes) + 1
+    return np.split(order, starts)

@@ -66,11 +66,18 @@ class NormalInverseWishart(AbstractNormalRows):
         inverse_root, log_det = self._root()  # L⁻¹ and log |S| of each class, S = LLᵀ
         w = r.toarray() if is_sparse(r) else r  # (n, c), as all arrays below
         xp = namespace(x, w, inverse_root)  # numpy or jax.numpy
-        tau = squares(x, self.m, inverse_root)  # τ = δᵀS⁻¹δ
-        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ', at least the rounding of κ
-        det_ratio = floor_at_rounding(1 - w * self.kappa / remaining * tau, xp.ones(()))  # 1 − gτ = |S'|/|S|
-        square = tau / det_ratio * (self.kappa / remaining) ** 2  # x − m' = (κ/κ') δ
-        # log density of a multivariate t, from (x − m')ᵀS'⁻¹(x − m'), κ', ν' and log |S'|
+
+        # `floor_at_rounding` keeps a difference positive: it is at least the rounding of the second argument
+        remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ' = κ − w
+
+        # with the row: τ = δᵀS⁻¹δ; without it: |S'|/|S| = 1 − gτ, and δᵀS'⁻¹δ = τ/(1 − gτ)
+        tau = squares(x, self.m, inverse_root)
+        det_ratio = floor_at_rounding(1 - w * self.kappa / remaining * tau, xp.ones(()))  # g = wκ/κ'
+
+        # the row is at x − m' = (κ/κ') δ from the centre without it, because m' = m − wδ/κ'
+        square = tau / det_ratio * (self.kappa / remaining) ** 2  # (x − m')ᵀS'⁻¹(x − m')
+
+        # log density of a multivariate t, from this square, κ', ν' = ν − w and log |S'|
         return self._log_t(square, remaining, self.nu - w, log_det + xp.log(det_ratio))
 
     def quadratic_form(self, theta: Theta) -> tuple[Float[Array, "c d d"], Float[Array, "d c"], Float[Array, " c"]]:

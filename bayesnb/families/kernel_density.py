@@ -145,7 +145,7 @@ class KernelDensity(AbstractConjugate[Sample]):
     def log_predictive(self, x: Real[Array, "n d"]) -> Table:
         """Σ_j log ∫ f_cj(x_j; h) p(h | data) dh: the average over the bandwidth is of densities, not of logarithms."""
         if self._is_on_host(x):  # NumPy
-            return self._on_host(x, None)
+            return self._host_average(x, None)
         return self._traced_average(x)  # JAX
 
     def log_loo(self, x: Real[Array, "n d"], r: Weights) -> Table:
@@ -157,7 +157,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         """
         dense = r.toarray() if is_sparse(r) else r  # (n, c)
         if self._is_on_host(x, dense):  # NumPy
-            return self._on_host(x, dense)
+            return self._host_average(x, dense)
         return self._traced_loo(x, dense)  # JAX
 
     def log_likelihood(self, theta: Theta, x: Real[Array, "n d"]) -> Tables:
@@ -251,7 +251,7 @@ class KernelDensity(AbstractConjugate[Sample]):
         """Whether this block and the arrays are NumPy's, not JAX's."""
         return namespace(self.log_h, *self.cells.value, *self.cells.weight, *arrays) is np
 
-    def _on_host(self, x: np.ndarray, r: np.ndarray | None) -> np.ndarray:
+    def _host_average(self, x: np.ndarray, r: np.ndarray | None) -> np.ndarray:
         """The log density of each row under each class, averaged over the posterior of the bandwidths, in NumPy.
 
         Parameters
@@ -265,30 +265,44 @@ class KernelDensity(AbstractConjugate[Sample]):
         (n, c), in nats
         """
         c, d = self.shape
-        n_rows = len(x)
         pooled = self.cells.pooled()  # the cells of all classes, as of one class
 
         def log_f_of(k: int, j: int) -> np.ndarray:
-            rows = np.flatnonzero(~np.isnan(x[:, j]))  # those that have a cell in feature j
+            pooled_cells = Cells(*pooled.of_piece(0, j))
+            return self._host_average_of_feature(x[:, j], r, k, j, pooled_cells)
 
-            # the cells to predict, each with the weights that leave class k and all classes together with its row: in
-            # leave-one-out a row is taken out of the training cells before it is predicted
-            departures = _departures_of(x[rows, j].astype(float), None if r is None else r[rows], k)
-            # `rule` says how the training cells scale the prior of the bandwidth; without it the prior stays as it is
-            rule = None if r is None else self.rule
-            log_f = np.zeros(n_rows)  # of the cells of feature j under class k; a missing cell adds 0
-
-            # averages over the posterior of the bandwidth of class k and feature j
-            log_f[rows] = _log_averages(self._posterior_of(k, j), Cells(*pooled.of_piece(0, j)), departures, rule)
-            return log_f
-
-        # `by_piece` calls `log_f_of` for each class and feature, in threads if there is much work, and yields the class
-        # and the result, in order
-        table = np.zeros((n_rows, c))
-        n_kernels = n_rows * WIDE_NODES * sum(v.size for v in self.cells.value)  # the work
+        # `by_piece` calls `log_f_of` for each class k and feature j, in threads if there is much work, and yields the
+        # class and the result, (n,), in order
+        table = np.zeros((len(x), c))
+        n_kernels = len(x) * WIDE_NODES * sum(v.size for v in self.cells.value)  # the work
         for k, log_f in by_piece(log_f_of, c, d, n_kernels):
             table[:, k] += log_f
         return table
+
+    def _host_average_of_feature(
+        self, x: np.ndarray, r: np.ndarray | None, k: int, j: int, pooled: Cells
+    ) -> Float[np.ndarray, " n"]:
+        """The log densities of cells of feature j under class k, averaged over the posterior of the bandwidth, (n,).
+
+        Parameters
+        ----------
+        x : (n,), the cells; a missing cell (NaN) has 0
+        r : (n, c), weights of their rows in the training data, which leave before a cell is predicted; None for new
+            rows, with which nothing leaves
+        pooled : the training cells of all classes in this feature
+        """
+        rows = np.flatnonzero(~np.isnan(x))
+        weights = None if r is None else r[rows]
+
+        # the cells to predict, each with the weights that leave class k, and all classes together, with its row
+        departures = _departures_of(x[rows].astype(float), weights, k)
+
+        # how the training cells scale the prior of the bandwidth; without a rule the prior stays when a row leaves
+        rule = None if r is None else self.rule
+
+        log_f = np.zeros(len(x))
+        log_f[rows] = _log_averages(self._posterior_of(k, j), pooled, departures, rule)
+        return log_f
 
     def _posterior_of(self, k: int, j: int) -> BandwidthPosterior | KnownBandwidth:
         """The posterior of log h of class k and feature j, h the bandwidth, as an object with the averages over it.
@@ -335,7 +349,6 @@ class KernelDensity(AbstractConjugate[Sample]):
             return logsumexp(log_f + log_weight[:, k, j, None], 0)  # (n,), the average over g nodes
 
         # the sum over the features, (n, c); a missing cell adds 0
-
         return self._sum_over_features(x, len(t), log_average, t)
 
     def _traced_loo(self, x: Array, r: Array) -> Array:
@@ -446,10 +459,11 @@ class KernelDensity(AbstractConjugate[Sample]):
         n_kernels = len(t) * n_pairs_of_cells
 
         # `by_piece` calls `log_product` for each class k and feature j, and yields (k, result (g,)): the features of
-        # the first class, then those of the next. So with 2 features the last axis is (0, 0), (0, 1), (1, 0), (1, 1),
-        # which is the order in which `reshape` makes (g, c, d) of (g, c·d)
+        # the first class, then those of the next
         pieces = by_piece(log_product, *self.shape, n_kernels if xp is np else None)
-        return xp.stack([log_p for _, log_p in pieces], -1).reshape(t.shape)
+        results = [log_p for _, log_p in pieces]  # with 2 classes and 2 features of (0, 0), (0, 1), (1, 0), (1, 1)
+        side_by_side = xp.stack(results, -1)  # (g, c·d)
+        return side_by_side.reshape(t.shape)  # (g, c, d)
 
     @property
     def _informed(self) -> Array:
@@ -458,9 +472,13 @@ class KernelDensity(AbstractConjugate[Sample]):
         They do in a feature that varies, if the class has two units of weight in it: one to leave out, and one that
         predicts it.
         """
-        # two distinct cells, or a cell with a weight of more than one unit; w (d, m) are the weights of the cells of a
-        # class, 0 where there is no cell
-        has_two_units = [((w > 0).sum(-1) > 1) | (w > 1).any(-1) for w in self.cells.weight]  # (d,) for each class
+        has_two_units = []  # of each class, (d,)
+        for weight in self.cells.weight:  # (d, m) of the m cells of a class in each feature, 0 where there is no cell
+            has_two_cells = (weight > 0).sum(-1) > 1
+            has_repeated_cell = (weight > 1).any(-1)
+            has_two_units.append(has_two_cells | has_repeated_cell)
+
+        # `_varies` is whether a feature has two distinct values in all classes together, (d,)
         return _varies(self.cells) & namespace(*has_two_units).stack(has_two_units)
 
     @property
@@ -553,16 +571,20 @@ class KernelDensity(AbstractConjugate[Sample]):
         mesh, cdf = self._distribution()  # values of t = log h, and P(log h ≤ t) there, (f, c, d) each
         u = uniform(key, full_shape)
 
-        # one interpolation of t at P(log h ≤ t) = u for each class and feature, which become the first axis
+        # There are c·d bandwidths, one for each class and feature, and each has a curve of its own. So all arrays get a
+        # line for each bandwidth: with 2 classes and 2 features the lines are (0, 0), (0, 1), (1, 0) and (1, 1)
         n_bandwidths = self.log_h.size
         t_of_mesh = mesh.reshape(-1, n_bandwidths).T  # (c·d, f)
         cdf_of_mesh = cdf.reshape(-1, n_bandwidths).T  # (c·d, f)
-        u_of_draws = u.reshape(-1, n_bandwidths).T  # (c·d, s)
-        xp = namespace(u, mesh)  # numpy or jax.numpy
+        u_of_draws = u.reshape(-1, n_bandwidths).T  # (c·d, s), all draws along one axis
 
-        # the signature says: for each entry of the first axis, s arguments and a curve of f points give s values
+        # `interp(u, cdf, t)` reads t where the distribution function is u. By the signature it is called for each line:
+        # s arguments and a curve of f points give s values
+        xp = namespace(u, mesh)  # numpy or jax.numpy
         interpolate: Any = xp.vectorize(xp.interp, signature="(s),(f),(f)->(s)")
         t = interpolate(u_of_draws, cdf_of_mesh, t_of_mesh)  # (c·d, s)
+
+        # back to the shape of the draws, with classes and features last
         return {"log_bandwidth": t.T.reshape(full_shape).astype(t_of_mesh.dtype)}
 
     def mean(self) -> Theta:
@@ -677,10 +699,11 @@ class KernelDensity(AbstractConjugate[Sample]):
     def model(self, x: Real[Array, "*c n d"] | None, y: Array | None) -> None:
         """The same prior of the bandwidth in NumPyro, and the leave-one-out product of the rows as a factor.
 
-        If the block already has data, it is not a standard distribution, and the product of its cells is a factor too.
-
         The leave-one-out product is Π_i f_−i(v_i; h)^{w_i}: each cell v_i under the kernel density of all other cells
-        of its class. It stands in the place of the likelihood of the bandwidth h, as a NumPyro factor.
+        of its class. It stands in the place of the likelihood of the bandwidth h. A NumPyro factor is a term that is
+        added to the log density of the model.
+
+        If this density already has cells, it is no standard distribution, and the product of these is a factor too.
 
         Parameters
         ----------
@@ -708,17 +731,21 @@ class KernelDensity(AbstractConjugate[Sample]):
             numpyro.factor("x", posterior.log_normalizer() - self.log_normalizer())
             return
 
-        t = jnp.log(self._sample_bandwidth())[None]  # (1, c, d), of the NumPyro site `bandwidth`
-        if not self.cells.n.size:  # a prior without cells: the product is that of the rows alone
-            numpyro.factor("x", posterior._leave_one_out(t)[0])
+        # the log of the leave-one-out product with the rows, at the bandwidths h that NumPyro draws
+        t = jnp.log(self._sample_bandwidth())[None]  # log h, (1, c, d)
+        log_product_after = posterior._leave_one_out(t)[0]  # (c, d)
+        if not self.cells.n.size:  # no cells before: the product is that of the rows alone
+            numpyro.factor("x", log_product_after)
             return
 
-        # this block has cells already: its density is the truncated normal times the leave-one-out product of its
-        # cells, normalised. The rows multiply it by the change of that product
-        log_product_before = self._leave_one_out(t)
+        # There are cells already. NumPyro's site h has the truncated normal density φ/Z⁰, with Z⁰ the integral of φ.
+        # The density with the cells is φ · product / Z, so that the first factor is log product − log Z + log Z⁰
+        log_product_before = self._leave_one_out(t)[0]  # (c, d)
         without_cells = replace(self, cells=self.cells.zero())
-        numpyro.factor("seen", log_product_before[0] - self.log_normalizer() + without_cells.log_normalizer())
-        numpyro.factor("x", (posterior._leave_one_out(t) - log_product_before)[0])
+        numpyro.factor("seen", log_product_before - self.log_normalizer() + without_cells.log_normalizer())
+
+        # the second factor is by how much the rows change the log product
+        numpyro.factor("x", log_product_after - log_product_before)
 
     def _with_rows(self, x: Array, y: Array) -> Self:
         """The block that has also the cells of rows x (n, d), with labels y (n,)."""
@@ -767,11 +794,11 @@ class GridMarginal:
         # `rv_histogram` has a constant density on each interval between two edges: with f values there are f − 1
         # intervals, and the differences of the distribution function are their probabilities
         self._shape = mesh.shape[1:]  # (c, d)
-        self._distributions = []  # one for each class and feature, in the order of `np.ndindex`
+        self._distributions = {}  # by (class, feature)
         for k, j in np.ndindex(self._shape):
             probabilities = np.diff(cdf[:, k, j])
             edges = np.exp(mesh[:, k, j])  # bandwidths h, not logarithms
-            self._distributions.append(rv_histogram((probabilities, edges), density=False))
+            self._distributions[k, j] = rv_histogram((probabilities, edges), density=False)
 
     def __getattr__(self, name: str) -> Callable[..., np.ndarray]:
         # Python asks here for names that the object does not have. Every public one (`pdf`, `ppf`, `mean`, …) is taken
@@ -791,21 +818,19 @@ class GridMarginal:
         name : of the method of `scipy.stats`, such as "ppf"
         args : its arguments, numbers or arrays that broadcast to (…, c, d)
         """
-        # Each argument in full size (…, c, d), then as (…, c·d): its last axis counts the distributions, in the order
-        # of `self._distributions`, (0, 0), (0, 1), …
-        by_distribution = []
-        for argument in args:
-            wide = np.broadcast_to(argument, np.broadcast_shapes(np.shape(argument), self._shape))
-            by_distribution.append(wide.reshape(*wide.shape[: wide.ndim - 2], -1))
+        # each argument in full size, (…, c, d)
+        full_arguments = [np.broadcast_to(x, np.broadcast_shapes(np.shape(x), self._shape)) for x in args]
 
-        # distribution i gets the i-th entries, (…), and returns values of the same shape
-        values = []
-        for i, distribution in enumerate(self._distributions):
-            arguments = [argument[..., i] for argument in by_distribution]
-            values.append(getattr(distribution, name)(*arguments))
-
-        # the axis of the distributions at the end, (…, c·d), split into classes and features, (…, c, d)
-        return np.stack(values, -1).reshape(*np.shape(values[0]), *self._shape)
+        # the distribution of class k and feature j gets the entries [..., k, j], and returns values of their shape (…)
+        c, d = self._shape
+        by_class = []  # (…, d) of each class
+        for k in range(c):
+            by_feature = []  # (…) of each feature
+            for j in range(d):
+                method = getattr(self._distributions[k, j], name)
+                by_feature.append(method(*[argument[..., k, j] for argument in full_arguments]))
+            by_class.append(np.stack(by_feature, -1))
+        return np.stack(by_class, -2)
 
 
 def _varies(cells: Sample) -> Array:
@@ -824,24 +849,47 @@ def _climb(f: Callable[[Array], Array], low: Array, high: Array) -> Array:
     f : values (g, c, d) at arguments (g, c, d), of each function its own g arguments
     low, high : (c, d), ends of the search
     """
-    xp = namespace(low, high)  # numpy or jax.numpy
 
-    def bracket(t: Array) -> tuple[Array, Array, Array]:
-        """The node before the best of the nodes t, the node after it, and the best itself, (c, d) each."""
-        best = f(t).argmax(0)  # positions among the nodes, (c, d); `clip` keeps the neighbours among them too
-        before = xp.clip(best - 1, 0, len(t) - 1)
-        after = xp.clip(best + 1, 0, len(t) - 1)
-        return tuple(xp.take_along_axis(t, index[None], 0)[0] for index in (before, after, best))
+    def zoom(bracket: _Bracket) -> _Bracket:
+        """The same on a finer grid between the neighbours of the best node."""
+        return _bracket_of(f, even_nodes(bracket.before, bracket.after, _SEARCH))
 
-    # the same on a finer grid between the neighbours of the best node
-    def zoom(nodes: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        before, after, _ = nodes
-        return bracket(even_nodes(before, after, _SEARCH))
+    # `even_nodes(low, high, n)` are n nodes from low to high, (n, c, d). `repeated(step, n, start)` is
+    # step(step(… start)), n times; in JAX a compiled loop
+    wide = _bracket_of(f, even_nodes(low, high, _NODES))
+    narrow = repeated(zoom, _ZOOMS_OF_PEAK, wide)
+    return repeated(lambda t: _newton_step(f, t, low, high), _NEWTON_STEPS, narrow.best)
 
-    # `repeated(step, n, state)` is step(step(… state)), n times; in JAX a compiled loop
-    nodes = bracket(even_nodes(low, high, _NODES))
-    _, _, peak = repeated(zoom, _ZOOMS_OF_PEAK, nodes)
-    return repeated(lambda t: _newton_step(f, t, low, high), _NEWTON_STEPS, peak)
+
+class _Bracket(NamedTuple):
+    """Where the peaks of c × d functions are: the best of some nodes, between its two neighbours."""
+
+    before: Any  # (c, d) the node before the best one
+    best: Any  # (c, d)
+    after: Any  # (c, d) the node after it
+
+
+def _bracket_of(f: Callable[[Array], Array], t: Float[Array, "g c d"]) -> _Bracket:
+    """The node at which each of c × d functions is largest, with the nodes before and after it.
+
+    Values 0 5 7 2 at the nodes 10 20 30 40 give 20, 30 and 40. At an end the best node is its own neighbour.
+
+    Parameters
+    ----------
+    f : values (g, c, d) at arguments (g, c, d)
+    t : nodes of each function, in ascending order
+    """
+    xp = namespace(t)  # numpy or jax.numpy
+    last = len(t) - 1
+
+    def node_at(position: Array) -> Array:
+        """Of each function the node at its position (c, d) among the g nodes."""
+        return xp.take_along_axis(t, position[None], 0)[0]
+
+    best = f(t).argmax(0)  # positions, (c, d)
+    return _Bracket(
+        before=node_at(xp.clip(best - 1, 0, last)), best=node_at(best), after=node_at(xp.clip(best + 1, 0, last))
+    )
 
 
 def _newton_step(f: Callable[[Array], Array], t: Array, low: Array, high: Array) -> Array:
@@ -854,12 +902,14 @@ def _newton_step(f: Callable[[Array], Array], t: Array, low: Array, high: Array)
     """
     xp = namespace(t)  # numpy or jax.numpy
     h = float(np.finfo(t.dtype).eps) ** (1 / 7)
-    steps = np.arange(-3, 4, dtype=t.dtype)[:, None, None]
-    y = f(t + h * steps)  # (7, c, d), at t − 3h … t + 3h; y[3] is at t
 
-    # f′ ≈ (f₃ − f₋₃ − 9 (f₂ − f₋₂) + 45 (f₁ − f₋₁))/(60 h) and f″ ≈ (f₁ − 2 f₀ + f₋₁)/h², with f_k = f(t + k h)
-    first = (y[6] - y[0] - 9 * (y[5] - y[1]) + 45 * (y[4] - y[2])) / (60 * h)
-    second = (y[4] - 2 * y[3] + y[2]) / h**2
+    # the values at t − 3h, t − 2h, … t + 3h, (c, d) each; f0 is f(t)
+    steps = np.arange(-3, 4, dtype=t.dtype)[:, None, None]  # −3 … 3, (7, 1, 1)
+    f_minus3, f_minus2, f_minus1, f0, f1, f2, f3 = f(t + h * steps)
+
+    # the first and second derivative at t
+    first = (f3 - f_minus3 - 9 * (f2 - f_minus2) + 45 * (f1 - f_minus1)) / (60 * h)
+    second = (f1 - 2 * f0 + f_minus1) / h**2
 
     # where f is not concave there is no peak nearby, and t stays: a division by −∞ makes the step 0
     curvature = xp.where(second < 0, second, -xp.inf)
@@ -891,21 +941,29 @@ class _Departures(NamedTuple):
         -------
         distinct : with cells in ascending order
         index : (q,), position among them of each departure: `distinct.select(index)` is this one again
+
+        Notes
+        -----
+        The cells 5 2 5, with equal weights, have the order 1 0 2. In this order they are 2 5 5, and the numbers of the
+        distinct ones are 0 1 1. By the old positions these numbers are 1 0 1, which is the index.
         """
         order = np.lexsort((self.of_all, self.of_class, self.u))  # by the cell first: `lexsort` has the first key last
-        in_order = self.select(order)
+        ordered = self.select(order)
 
-        # equal departures are now neighbours: one is new if a field differs from that of the one before
-        is_new = np.ones(len(order), bool)
-        is_new[1:] = False
-        for column in in_order:
-            is_new[1:] |= column[1:] != column[:-1]
+        # equal departures are neighbours now: one is new if its cell or a weight differs from those of the one before
+        differs = _changes(ordered.u) | _changes(ordered.of_class) | _changes(ordered.of_all)
+        is_new = np.ones(len(order), bool)  # the first one is
+        is_new[1:] = differs
 
-        # Cells (5, 2, 5): the order is (1, 0, 2), in which they are (2, 5, 5), `is_new` (1, 1, 0), and its cumulative
-        # sum less 1 the positions (0, 1, 1). Put back into the old places they are the index (1, 0, 1).
+        number = np.cumsum(is_new) - 1  # 0, 1, … of the distinct departure that each one is, in the order
         index = np.empty(len(order), int)
-        index[order] = np.cumsum(is_new) - 1
-        return in_order.select(is_new), index
+        index[order] = number  # by the old positions
+        return ordered.select(is_new), index
+
+
+def _changes(column: np.ndarray) -> np.ndarray:
+    """Whether each entry but the first differs from the one before: of 2 5 5 yes, no."""
+    return column[1:] != column[:-1]
 
 
 def _departures_of(u: np.ndarray, r: np.ndarray | None, k: int) -> _Departures:
@@ -937,12 +995,36 @@ def _log_averages(
     """
     if not len(departures.u):
         return np.zeros(0)
-    distinct, index = departures.distinct()  # equal ones are computed once, and copied by `index` at the end
-    u, leaving_class, leaving_all = distinct
-    cells = posterior.cells  # distinct training cells of the class, in ascending order
+
+    # rows with the same cell and weights have the same result, which is computed once and copied by `index` at the end
+    distinct, index = departures.distinct()
 
     # the prior of the bandwidth that the training cells give without each row
-    priors = None if rule is None else rule.without(cells, pooled, u, leaving_class, leaving_all)
+    priors = None
+    if rule is not None:
+        priors = rule.without(posterior.cells, pooled, distinct.u, distinct.of_class, distinct.of_all)
+    log_f = _log_averages_of_distinct(posterior, pooled, distinct, priors)
+    return log_f[index]
+
+
+def _log_averages_of_distinct(
+    posterior: BandwidthPosterior | KnownBandwidth,
+    pooled: Cells,
+    departures: _Departures,
+    priors: BandwidthPriors | None,
+) -> np.ndarray:
+    """`_log_averages` of departures of which no two are equal, (q,): four cases, by what remains without the row.
+
+    `log_average(u, leaving, cells, priors)` is the log of the kernel density of `cells` at u, without a weight
+    `leaving` of the cell at u, averaged over a distribution of the bandwidth: the posterior, or its prior.
+
+    Parameters
+    ----------
+    posterior, pooled, departures : as in `_log_averages`
+    priors : of the bandwidth without each row; None where the prior stays
+    """
+    u, leaving_class, leaving_all = departures
+    cells = posterior.cells  # distinct training cells of the class, in ascending order
 
     def priors_of(rows: np.ndarray) -> BandwidthPriors | None:
         return None if priors is None else priors.select(rows)
@@ -977,7 +1059,7 @@ def _log_averages(
     borrows = class_is_empty & (n_in_all > 0)
     if borrows.any():
         log_f[borrows] = posterior.prior.log_average(u[borrows], leaving_all[borrows], pooled, priors_of(borrows))
-    return log_f[index]
+    return log_f
 
 
 def _n_remaining(cells: Cells, u: np.ndarray, leaving: np.ndarray) -> np.ndarray:

@@ -112,17 +112,20 @@ class AbstractEvents(Conjugate[Counts]):
         counts = x[:, columns].toarray() if is_sparse(x) else x[:, columns]
         cells = counts[..., None]  # (n, k, 1), against classes along the last axis
 
-        # given θ: x_j log θ_j
+        # given θ: x_j log θ_j, (…, n, k, c)
         if theta is not None:
             log_theta = theta["log_theta"][..., columns].swapaxes(-1, -2)  # (…, k, c)
-            return cells * log_theta[..., None, :, :]
+            return cells * log_theta[..., None, :, :]  # (n, k, 1) times (…, 1, k, c)
 
-        # θ integrated out: the rising factorials of each kind, and its share x_j/L of that of the row
+        # θ integrated out: the rising factorial of each kind, log α_j^(x_j); `log_rising(a, x)` is log a^(x)
+        alpha = self.alpha.T[columns]  # (k, c)
+        of_kinds = log_rising(alpha, cells)  # (n, k, c)
+
+        # and its share x_j/L of that of the row, log A^(L)
         length = row_totals(x)[:, None, None]  # L, (n, 1, 1)
         share = cells / np.where(length > 0, length, 1)  # of a row without events 0
-
-        # `log_rising(a, x)` is log a^(x): of α (k, c) and counts (n, k, 1), and of A (c,) and L (n, 1, 1)
-        return log_rising(self.alpha.T[columns], cells) - share * log_rising(self.alpha.sum(-1), length)
+        of_rows = log_rising(self.alpha.sum(-1), length)  # (n, 1, c)
+        return of_kinds - share * of_rows
 
     def linear_form(self, theta: Theta) -> tuple[Float[Array, "d c"], Float[Array, " c"]]:
         """Weights log θ and intercept 0 of log p(x | θ), up to the coefficient, which is equal in all classes."""
@@ -132,19 +135,25 @@ class AbstractEvents(Conjugate[Counts]):
     def _of_events(self, order: int, x: Any) -> Table:
         """The cumulant of Σ_j x_j log θ_cj over θ, (n, c): Σ_j x_j^k ψ_{k−1}(α_j) − L^k ψ_{k−1}(A), k the order.
 
-        ψ_{k−1} are polygamma functions, α_j the concentrations, A their sum and L = Σ_j x_j. The shares are
-        θ_j = G_j/ΣG with independent gammas G_j, whose logarithms have the cumulants ψ_{k−1}(α_j). The sum ΣG, a gamma
-        of shape A, is independent of θ. So Σ_j x_j log G_j = Σ_j x_j log θ_j + L log ΣG is a sum of two independent
-        terms, and its cumulants are the sums of theirs.
+        ψ_{k−1} are polygamma functions, α_j the concentrations, A their sum and L = Σ_j x_j. The shares θ_j are
+        G_j/S, with independent gammas G_j of shape α_j and their sum S, a gamma of shape A that is independent of θ.
+        Log G_j has the cumulants ψ_{k−1}(α_j). As log G_j = log θ_j + log S,
+
+            Σ_j x_j log G_j = Σ_j x_j log θ_j + L log S
+
+        Cumulants of independent terms add, and a factor x_j comes out as x_j^k. So the cumulant of the left side is
+        Σ_j x_j^k ψ_{k−1}(α_j), that of the last term L^k ψ_{k−1}(A), and the difference is that of Σ_j x_j log θ_j.
 
         Parameters
         ----------
         order : k: 1 is the mean, 2 the variance, 3 the third cumulant
         x : (n, d), counts, dense or sparse; L is the sum of a row
         """
+        powers = map_cells(x, lambda count: count**order)  # x_j^k of each cell, (n, d), dense or sparse
         length = row_totals(x)[:, None]  # L, (n, 1)
-        powers = map_cells(x, lambda count: count**order)  # x_j^k of each cell, dense or sparse
-        of_length = length**order * polygamma(order - 1, self.alpha.sum(-1))
+        of_length = length**order * polygamma(order - 1, self.alpha.sum(-1))  # (n, c)
+
+        # `matmul(x, a)` is Σ_j x_ij a_cj, (n, c)
         return matmul(powers, polygamma(order - 1, self.alpha)) - of_length
 
     def _cumulant(self, order: int, x: Any) -> Table:

@@ -56,17 +56,20 @@ def by_slices(f: Callable[..., Array], m: Array, *tables: Any) -> Array:
 
 
 def cumulant(order: int, psi: Value, e: Value, t: Value | float, kappa: Value, d: int = 1) -> tuple[Array, ...]:
-    """A cumulant over θ of log p(x | θ) as a polynomial in s = (x − m)²: the coefficients of 1, s, s² and s³.
+    """Mean, variance or third cumulant over θ of a normal log density log p(x | θ), as a polynomial in s = (x − m)².
 
-        mean ½(ψ − es − d/κ),   variance ¼ψ₁ + ½d/κ² + (e/κ − t)s + ½ets²
-        third ⅛ψ₂ − d/κ³ + 3(t/κ − e/κ²)s + 3(½t² − et/κ)s² − et²s³
+    θ are the mean and the scale of the density, and m is the posterior centre of the mean. Returned are the
+    coefficients of 1, s, s² and s³, as far as they are not 0. With ψ, ψ₁, ψ₂ for the argument `psi` of the orders 1, 2
+    and 3 the polynomials are
 
-    θ are the mean and the scale of a normal density, m is the posterior centre of the mean, and ψ, ψ₁, ψ₂ are the
-    argument `psi` for the orders 1, 2 and 3. The cumulants 1, 2 and 3 are mean, variance and third central moment.
+        1   mean       ½(ψ − d/κ) − ½e s
+        2   variance   ¼ψ₁ + ½d/κ² + (e/κ − t) s + ½et s²
+        3   third      ⅛ψ₂ − d/κ³ + 3(t/κ − e/κ²) s + 3(½t² − et/κ) s² − et² s³
 
-    log E p(x | θ)^u is their generating function. But for a multiple of u it is gain(u, hs) − ½d log(1 + u/κ), with
-    h = uκ/(κ + u), so the cumulants are 1, 2 and 6 times the coefficients of u, u² and u³ in that. Here gain(n, G) is
-    by how much n rows with squares G about m raise the log normaliser of the density of the scale.
+    Where they come from: log E p(x | θ)^u is the cumulant generating function of log p(x | θ), so that the cumulants
+    are 1, 2 and 6 times its coefficients of u, u² and u³. But for a multiple of u it is gain(u, hs) − ½d log(1 + u/κ),
+    with h = uκ/(κ + u). Here gain(n, G) is by how much n rows with squares G about m raise the log normaliser of the
+    density of the scale.
 
     Parameters
     ----------
@@ -76,12 +79,16 @@ def cumulant(order: int, psi: Value, e: Value, t: Value | float, kappa: Value, d
     kappa : pseudo-rows behind the mean m
     d : number of features of x, if s is the squared distance of a whole row
     """
-    # each return has the coefficients of 1, s, s², s³ as far as they are not 0
     if order == 1:
         return 0.5 * (psi - d / kappa), -0.5 * e
     if order == 2:
         return 0.25 * psi + 0.5 * d / kappa**2, e / kappa - t, 0.5 * e * t
-    return psi / 8 - d / kappa**3, 3 * (t - e / kappa) / kappa, 3 * t * (0.5 * t - e / kappa), -e * t * t
+    return (
+        psi / 8 - d / kappa**3,
+        3 * (t - e / kappa) / kappa,  # of s
+        3 * t * (0.5 * t - e / kappa),  # of s²
+        -e * t * t,  # of s³
+    )
 
 
 def cumulant_of_cells(order: int, psi: Value, e: Value, t: Value, kappa: Array, x: Any, m: Array) -> Any:
@@ -97,8 +104,8 @@ def cumulant_of_cells(order: int, psi: Value, e: Value, t: Value, kappa: Array, 
     m : (c, d) centres
     """
 
-    # called with cells, their weight (not used), and the fields below, which broadcast
-    def cell(x: Array, _: Any, m: Array, *coefficients: Array) -> Any:
+    def cumulant_of_cell(x: Array, _: Any, m: Array, *coefficients: Array) -> Any:
+        """The polynomial in s = (x − m)² with these coefficients; a weight of the cell is not used."""
         s = (x - m) ** 2
         *lower, polynomial = coefficients  # from the highest power down, by Horner's rule: (c₂ s + c₁) s + c₀
         for coefficient in reversed(lower):
@@ -106,8 +113,10 @@ def cumulant_of_cells(order: int, psi: Value, e: Value, t: Value, kappa: Array, 
         return polynomial
 
     coefficients = cumulant(order, psi, e, t, kappa)  # of 1, s, s², …
-    fields = [namespace(m, f).broadcast_to(f, m.shape) for f in coefficients]  # (c, d) each
-    return sum_over_cells_of(cell, x, 1.0, (m, *fields))  # Σ_j over the observed cells of each row
+    full_coefficients = [namespace(m, f).broadcast_to(f, m.shape) for f in coefficients]  # (c, d) each
+
+    # the sum over the observed cells of each row; the function is called with cells, weight 1, and these (c, d) arrays
+    return sum_over_cells_of(cumulant_of_cell, x, 1.0, (m, *full_coefficients))
 
 
 def linear_of_normals(mu: Array, variance: Array) -> tuple[Array, Array] | None:
@@ -177,9 +186,10 @@ class AbstractNormals(AbstractConjugate[Stats]):
         centre m, which counts as κ pseudo-rows. With features by themselves these are squares of single features. Both
         are sums over the classes that share a scale (a variance or a covariance).
         """
-        # squares of x̄ − m: (c, d) of single features, or products of all pairs of features, (c, d, d), as `ss` has them
+        # (x̄ − m)(x̄ − m)ᵀ as `ss` has squares: of single features, (c, d), or of all pairs of features, (c, d, d)
         delta = stats.mean - self.m  # (c, d)
-        square = delta * delta if delta.ndim == stats.ss.ndim else delta[:, :, None] * delta[:, None, :]
+        is_of_single_features = stats.ss.ndim == delta.ndim
+        square = delta * delta if is_of_single_features else delta[:, :, None] * delta[:, None, :]
 
         # `along` gives weights (c,) the axes of the squares; `_together` sums over the classes that share a scale
         weight = self.kappa * stats.n / (self.kappa + stats.n)  # κn/(κ+n), (c,) or (c, d)
@@ -231,8 +241,8 @@ class AbstractNormals(AbstractConjugate[Stats]):
         xp = namespace(stats.n)  # numpy, or jax.numpy for JAX arrays
         mean = self.mean()  # of the parameters under this density, by name
 
-        # x̄. `along(n, array)` adds axes of length 1 behind n until it has as many as the array: (c,) becomes (c, 1),
-        # so that it broadcasts over the features; n (c, d) stays as it is
+        # The mean of the rows, x̄. `along(n, array)` adds axes of length 1 behind n until it has as many as the array:
+        # (c,) becomes (c, 1), so that it broadcasts over the features; n (c, d) stays as it is
         has_rows = along(stats.n, stats.mean) > 0
         theta = {"mu": xp.where(has_rows, stats.mean, mean["mu"])}
 
@@ -241,13 +251,16 @@ class AbstractNormals(AbstractConjugate[Stats]):
         # covariances; `along` again gives n the axes of ss.
         ss = self._together(stats.ss)
         n = along(self._together(stats.n), ss)
+        has_rows_of_scale = n > 0
         for name in self.parameters[1:]:  # "variance" or "covariance", or nothing if it is known
-            spread = ss / xp.where(n > 0, n, 1)
+            estimate = ss / xp.where(has_rows_of_scale, n, 1)
             if name == "variance":  # equal cells have 0: raised to a number by which one may divide
-                spread = xp.maximum(spread, xp.finfo(ss.dtype).tiny)
+                estimate = xp.maximum(estimate, xp.finfo(ss.dtype).tiny)
 
-            # no rows: the mean of this density; a shared covariance is (d, d) there, without the axis of length 1
-            theta[name] = xp.where(n > 0, spread, mean[name]).reshape(mean[name].shape)
+            # no rows: the mean of this density. A shared covariance is (d, d) there, and (1, d, d) here, so that the
+            # result gets the shape of the mean
+            value = xp.where(has_rows_of_scale, estimate, mean[name])
+            theta[name] = value.reshape(mean[name].shape)
         return theta
 
 
@@ -290,10 +303,11 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         import numpyro
         import numpyro.distributions as dist
 
-        # one covariance without a plate, or one of each class
+        # one covariance of each class; or a single one, which stands in no plate (NumPyro's loop over the classes)
         c = len(self.m)
+        nu = self.nu.reshape(self.S.shape[:-2])  # ν in the shape (c,), or () where the classes share S (d, d)
         with nullcontext() if self.shares_parameters else numpyro.plate("class", c, dim=-1):
-            sigma = numpyro.sample("covariance", dist.InverseWishart(self.nu.reshape(self.S.shape[:-2]), self.S))
+            sigma = numpyro.sample("covariance", dist.InverseWishart(nu, self.S))
 
         # the mean of each class
         with numpyro.plate("class", c, dim=-1):
@@ -343,24 +357,31 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
     def log_prob(self, theta: Theta) -> Float[Array, "*s k"]:
         """Log density of the parameters: Σ_c log Normal(μ_c; m_c, Σ/κ_c) + log InverseWishart(Σ; ν, S).
 
-        It is −½ (power log |Σ| + tr Σ⁻¹(S + Σ_c κ_c (μ_c − m_c)(μ_c − m_c)ᵀ)) less the normaliser; the sum over c is
-        over the classes that share Σ. The power of |Σ| is ν + d + 1 of the inverse Wishart, and 1 of each normal.
+        With δ_c = μ_c − m_c the logarithms are, but for constants,
+
+            log InverseWishart    −½ (ν + d + 1) log |Σ| − ½ tr Σ⁻¹S
+            log Normal            −½ log |Σ| − ½ κ_c δ_cᵀΣ⁻¹δ_c,   in which δᵀΣ⁻¹δ = tr Σ⁻¹δδᵀ
+
+        So together they are −½ (power · log |Σ| + tr Σ⁻¹(S + Σ_c κ_c δ_c δ_cᵀ)), where the power counts ν + d + 1 and
+        one for each normal. The sum over c is over the classes that share Σ: all of them, or one.
 
         Parameters
         ----------
         theta : "mu" (…, c, d), and "covariance" (…, c, d, d), or (…, d, d) where classes share it
         """
+        # `_matrices` gives a shared covariance (d, d) an axis of classes, (1, d, d)
         sigma = self._matrices(theta["covariance"])  # (…, c or 1, d, d)
-        delta = theta["mu"] - self.m
+        scale = self._matrices(self.S)  # (c or 1, d, d)
+        delta = theta["mu"] - self.m  # (…, c, d)
         xp = namespace(sigma, delta)  # numpy, or jax.numpy for JAX arrays
 
-        # tr Σ⁻¹(S + Σ_c κ_c δ_c δ_cᵀ), with the sum over the classes that share Σ
-        square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]  # κ δδᵀ, (…, c, d, d)
+        # κ δδᵀ of each class, (…, c, d, d), summed over the classes that share Σ
+        square = self.kappa[:, None, None] * delta[..., :, None] * delta[..., None, :]
         if self.shares_parameters:
             square = square.sum(-3, keepdims=True)
-        # `_matrices` gives a shared S (d, d) an axis of classes, (1, d, d), as Σ has
-        energy = xp.trace(xp.linalg.solve(sigma, self._matrices(self.S) + square), axis1=-2, axis2=-1)
-        return -0.5 * (self._power() * wishart.log_det(sigma) + energy) - self.log_normalizer()
+
+        trace = xp.trace(xp.linalg.solve(sigma, scale + square), axis1=-2, axis2=-1)  # tr Σ⁻¹(S + Σ_c κ_c δ_c δ_cᵀ)
+        return -0.5 * (self._power() * wishart.log_det(sigma) + trace) - self.log_normalizer()
 
     def _log_t(self, square: Array, kappa: Array, nu: Array, level: Array) -> Array:
         """The log predictive density of one more row, a multivariate Student t, from its distance to the centre.
@@ -414,10 +435,12 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         root, level = self._root()  # L⁻¹ and log |S|, S = LLᵀ
         tau = wishart.squares(x, self.m, root)  # δᵀS⁻¹δ, (n, c)
 
-        # The cumulant of log |Σ⁻¹/2π|, with Σ⁻¹ of a Wishart distribution: |Σ⁻¹| |S| is a product of χ² variables with
-        # ν, ν − 1, …, ν − d + 1 degrees of freedom (Bartlett), so its logarithm has sums of polygamma functions at half
-        # of these. Constants are in the mean only: −log |S| − d log 2π, and d log 2 of the χ² variables.
+        # The cumulant of log |Σ⁻¹/2π|, with Σ⁻¹ of a Wishart distribution. |Σ⁻¹| |S| is a product of independent χ²
+        # variables with ν, ν − 1, …, ν − d + 1 degrees of freedom (Bartlett), and log χ²_ν has the cumulants
+        # polygamma(order − 1, ν/2), and log 2 more in its mean. The logarithm of the product is their sum.
         psi = polygamma(order - 1, wishart.half_degrees(self.nu, d)).sum(-1)
+
+        # the mean has constants too: d log 2 of the χ² variables, −log |S| and −d log 2π, together −log |S| − d log π
         psi = psi - (level + d * wishart.LOG_PI if order == 1 else 0)
         coefficients = cumulant(order, psi, self.nu, 1.0, self.kappa, d)  # of 1, τ, τ², …
         return sum(coefficient * tau**power for power, coefficient in enumerate(coefficients))
@@ -426,9 +449,10 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         """Draws of the parameters, with `shape` in front: Σ = BBᵀ by Bartlett's decomposition, then μ = m + Bz/√κ."""
         first, second = split(key, 2)  # independent streams of random numbers
         b = wishart.inverse_wishart_factors(first, self.nu, self._matrices(self.S), shape)  # B, (…, c or 1, d, d)
-        z = normal(second, (*shape, *self.m.shape)) / namespace(b).sqrt(self.kappa)[:, None]  # z/√κ, (…, c, d)
         sigma = b @ b.swapaxes(-1, -2)  # BBᵀ; a shared covariance loses its axis of classes below
-        return {"mu": self.m + (b @ z[..., None])[..., 0], "covariance": sigma.reshape(*shape, *self.S.shape)}
+        z = normal(second, (*shape, *self.m.shape)) / namespace(b).sqrt(self.kappa)[:, None]  # z/√κ, (…, c, d)
+        mu = self.m + (b @ z[..., None])[..., 0]  # m + Bz/√κ, a matrix times a vector for each class
+        return {"mu": mu, "covariance": sigma.reshape(*shape, *self.S.shape)}
 
     def _power(self) -> Array:
         """The power of |Σ|^−½ in the density: ν + d + 1, and one more for the mean of each class that has this Σ."""

@@ -133,10 +133,14 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     def _log_loo_of_rows(self, x: Array, w: Array) -> Table:
         """log p of each row under each class, (n, c), without the row, which has weights w (n, c) in the classes.
 
-        A row of weight v in a class, at δ = x − m, changes κ to κ + v, a by v/2 and b by ½ h δ² with h = v κ/(κ + v).
-        First all its cells leave, with v = −w in every class, because classes share a and b. Then the cell comes back
-        in class c, with v = 1, and log p is the gain of that. Scales are (n, d) or (1, d); all other arrays are
-        (c, n, d) or (c, n, 1).
+        The model of a feature: σ² ~ InverseGamma(a, b) for all classes, μ_c ~ Normal(m_c, σ²/κ_c) for each. A cell of
+        weight v in a class, at δ = x − m from its centre, changes κ to κ + v, a by ½v and b by ½ h δ², h = v κ/(κ + v).
+        The log density of the cell in class c is computed in two steps:
+
+        1. the row leaves all classes, with v = −w in each, because they share a and b
+        2. it comes back in class c, with v = 1: log p is by how much that raises the log normaliser (the gain)
+
+        Arrays are (c, n, d), or have length 1 where they do not differ; a and b without the row are (n, d) or (1, d).
 
         Parameters
         ----------
@@ -144,27 +148,26 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         w : (n, c), or (1, c) if all rows have the same weights; 0 for rows that the posterior does not contain
         """
         xp = namespace(x, w, self.m)  # numpy or jax.numpy
+        is_observed = ~xp.isnan(x)  # (n, d)
+        square = xp.where(is_observed, x - self.m[:, None], 0) ** 2  # δ², (c, n, d)
         kappa = self.kappa[:, None]  # (c, 1, d), with an axis for the rows
-        removed = -w.T[:, :, None]  # (c, n, 1), the negative weight v = −w that the row adds to each class
-        remaining = floor_at_rounding(kappa + removed, kappa)  # κ' = κ − w
-        is_observed = ~xp.isnan(x)
-        square = xp.where(is_observed, x - self.m[:, None], 0) ** 2  # δ²
+        v = -w.T[:, :, None]  # (c, n, 1), the negative weight of step 1
+        remaining = floor_at_rounding(kappa + v, kappa)  # κ' = κ − w, at least the rounding of κ
 
-        # the shape a and scale b without the row: v = −w gives h = −w κ/κ', summed over the classes
-        growth = (removed * kappa / remaining * square).sum(0)
-        fitted = self._scale()  # a and b, (d,) each
-
+        # 1. the shape a' and scale b' without the row: v = −w gives h = −w κ/κ', and h δ² is summed over the classes.
         # `shared_weight` makes (1, 1) of weights (n, 1) that are all equal, so that a' is computed once; `added` is
         # a + ½ n and b + ½ ss
-        without_row = self.added(CellStatistics(shared_weight(removed.sum(0)), ss=growth), *fitted)
+        removed = CellStatistics(shared_weight(v.sum(0)), ss=(v * kappa / remaining * square).sum(0))
+        fitted = self._scale()  # a and b, (d,) each
+        without_row = self.added(removed, *fitted)
         scale = [_remaining_scale(after, before) for after, before in zip(without_row, fitted, strict=True)]
 
-        # the gain of the cell that comes back: m' = m − wδ/κ', so it lies at (κ/κ') δ from m', and v = 1 gives
-        # h = κ'/(κ' + 1)
-        growth_of_one = kappa / remaining * (kappa / (remaining + 1)) * square
-        gain = self.gain(CellStatistics(1, ss=growth_of_one), *scale)
-        log_p = gain - 0.5 * (xp.log1p(1 / remaining) + LOG_2PI)  # (c, n, d)
-        return xp.where(is_observed, log_p, 0).sum(-1).T  # over the features, (n, c)
+        # 2. The centre without the row is m' = m − wδ/κ', so that the cell is at (κ/κ') δ from it. v = 1 gives
+        # h = κ'/(κ' + 1), and the square h (κ/κ')² δ² = (κ/κ') κ/(κ' + 1) δ².
+        returned = CellStatistics(1, ss=kappa / remaining * (kappa / (remaining + 1)) * square)
+        gain_of_scale = self.gain(returned, *scale)
+        log_p = gain_of_scale - 0.5 * (xp.log1p(1 / remaining) + LOG_2PI)  # with that of the mean, (c, n, d)
+        return xp.where(is_observed, log_p, 0).sum(-1).T  # summed over the features, (n, c)
 
     def log_loo(self, x: Data, r: Weights) -> Table:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.

@@ -78,44 +78,49 @@ class TiedNormalInverseWishart(AbstractNormalRows):
         """Leave-one-out log density of rows x (n, d) under each class, (n, c), with their weights w (n, c) in the data.
 
         All classes share the covariance, Σ ~ InverseWishart(ν, S), and each has its mean μ_k ~ Normal(m_k, Σ/κ_k). A
-        row is Student t with both integrated out. Removing it with weight w from a class changes S by −g δδᵀ, a matrix
-        of rank one, δ = x − m, g = wκ/(κ − w). So the classes are left one after the other. With z_k = L⁻¹(x − m_k),
-        S = LLᵀ, and ρ = 1 − g zᵀz for z of the class that is left, each step gives
+        row is Student t with both integrated out, and that needs two numbers: log |S| and the squares z_kᵀz_k of
+        z_k = L⁻¹(x − m_k), with S = LLᵀ. Both are updated as the row leaves.
 
-            |S'| = |S| ρ by the determinant lemma,    z_k'ᵀz_k' = z_kᵀz_k + g/ρ (zᵀz_k)² by Sherman & Morrison,
-            z_k' = z_k + g/(√ρ(1 + √ρ)) (zᵀz_k) z.
+        Removing the row with weight w from a class changes S by −g δδᵀ, a matrix of rank one, δ = x − m and
+        g = wκ/(κ − w). So the classes are left one after the other. Let z be that of the class that is left in a step,
+        and ρ = 1 − g zᵀz. For all classes k,
 
-        Index k runs over all classes.
+            |S'| = |S| ρ                                by the determinant lemma
+            z_k'ᵀz_k' = z_kᵀz_k + g/ρ (zᵀz_k)²          by Sherman & Morrison
+            z_k' = z_k + g/(√ρ(1 + √ρ)) (zᵀz_k) z       has these squares
         """
-        inverse_root, log_det = self._root()  # L⁻¹ and log |S|, S = LLᵀ
+        inverse_root, log_det_of_fit = self._root()  # L⁻¹ and log |S|, S = LLᵀ
         xp = namespace(x, w, inverse_root)  # numpy or jax.numpy
         remaining = floor_at_rounding(self.kappa - w, self.kappa)  # κ' = κ − w, (n, c), at least the rounding of κ
         g = w * self.kappa / remaining  # (n, c)
-        z = whitened(x, self.m, inverse_root)  # z_k = L⁻¹(x − m_k), (c, n, d)
 
-        # "knd,knd->kn": for each class k and row n the sum over d of z · z
-        squares = xp.einsum("knd,knd->kn", z, z)  # z_kᵀz_k, (c, n)
-        log_det = log_det[:, None]
+        # with the row: z_k = L⁻¹(x − m_k), and the sum over d of z · z for each class k and row n
+        z = whitened(x, self.m, inverse_root)  # (c, n, d)
+        squares = xp.einsum("knd,knd->kn", z, z)  # (c, n)
+        log_det = log_det_of_fit[:, None]  # (1, 1)
 
-        # in each step every row leaves one class
+        # in each step every row leaves one class; usually there is one step, as a row has weight in one class
         rows = np.arange(len(x))
-        steps = _classes_to_remove(w)  # (steps, n): usually one step, as a row has weight in one class
-        for step, leaving in enumerate(steps, 1):  # (n,), the class of each row
+        steps = _classes_to_remove(w)  # (steps, n)
+        for step, leaving in enumerate(steps, 1):  # (n,), the class that each row leaves
             z_leaving = z[leaving, rows]  # z of that class, (n, d)
             g_leaving = g[rows, leaving]  # (n,)
             cross = xp.einsum("knd,nd->kn", z, z_leaving)  # zᵀz_k, (c, n)
             rho = floor_at_rounding(1 - g_leaving * cross[leaving, rows], xp.ones(()))  # 1 − g zᵀz = |S'|/|S|, (n,)
             squares = squares + g_leaving / rho * cross**2
             log_det = log_det + xp.log(rho)
-            if step < len(steps):  # the next step needs the new z, whitened by the new S
-                factor = g_leaving / (xp.sqrt(rho) * (1 + xp.sqrt(rho))) * cross
+
+            has_next_step = step < len(steps)  # which needs the new z
+            if has_next_step:
+                factor = g_leaving / (xp.sqrt(rho) * (1 + xp.sqrt(rho))) * cross  # (c, n)
                 z = z + factor[:, :, None] * z_leaving
 
         # ν' = ν − Σ_c w_c; `shared_weight` makes (1, 1) of weights (n, 1) that are all equal
         nu = self.nu - shared_weight(w.sum(1, keepdims=True))
 
-        # log of a multivariate t; m' = m − wδ/κ', so that x − m' = (κ/κ') δ
-        return self._log_t(squares.T * (self.kappa / remaining) ** 2, remaining, nu, log_det.T)
+        # the centre without the row is m' = m − wδ/κ', so that x − m' = (κ/κ') δ; log of a multivariate t
+        squares_about_new_centre = squares.T * (self.kappa / remaining) ** 2  # (n, c)
+        return self._log_t(squares_about_new_centre, remaining, nu, log_det.T)
 
     def shared_quadratic(self, x: Real[Array, "n d"]) -> TiedQuadratic:
         """(1/κ_c) χ′²_d(κ_c (x − m_c)ᵀΣ⁻¹(x − m_c)) given Σ."""

@@ -224,8 +224,11 @@ class NaiveBayes:
                 # without the terms that all classes share
                 table = block.log_score(x, block_theta) if scores else _log_density(block, x, block_theta)
                 total = total + table  # (…, n, c)
-                if xp is not np:  # traced cells cannot be refused, so an infinite one makes the row NaN
-                    total = xp.where(xp.isinf(x).any(-1, keepdims=True), xp.nan, total)
+
+                # NumPy's rows were checked. JAX's cannot be where they are traced: an infinite cell makes the row NaN
+                if xp is not np:
+                    has_infinite_cell = xp.isinf(x).any(-1, keepdims=True)
+                    total = xp.where(has_infinite_cell, xp.nan, total)
 
         # the lowest number in place of −∞, so that no later difference is NaN
         lowest = xp.finfo(total.dtype).min
@@ -498,8 +501,8 @@ class NaiveBayes:
         pi = prior.classes.model()  # class probabilities (c,), random or fixed
         sites = {"pi": pi} if self.classes.marginals() else {}
 
-        # the sites of θ: each block's model is run with one row of zeros, whose likelihood is hidden, because that row
-        # does not exist. The trace records the value of every site that the model draws
+        # The sites of θ, which the model of each block draws. A model needs a row: here it gets one of zeros, and the
+        # statement of this row, which does not exist, is hidden. The trace records the value of every site
         likelihood_sites = {self.site(name, "x") for name in self.blocks}
         with numpyro.handlers.trace() as trace, numpyro.handlers.block(hide=likelihood_sites):
             for name, block in prior.blocks.items():
@@ -509,9 +512,10 @@ class NaiveBayes:
             if site["type"] == "sample":
                 sites[name] = site["value"]
 
-        # the likelihood, by Bayes' identity, at the values of the sites: θ as the closed forms hold it, such as log π
+        # the likelihood by Bayes' identity, at the values of the sites, which the closed forms hold as, say, log π
         theta = self.from_sites(sites)
-        numpyro.factor("data", posterior.log_prob(theta) - prior.log_prob(theta) + self.log_marginal(stats))
+        log_likelihood = posterior.log_prob(theta) - prior.log_prob(theta) + self.log_marginal(stats)
+        numpyro.factor("data", log_likelihood)
 
 
 def _log_density(block: Block, x: Array | Sparse, theta: Theta | None) -> Array:

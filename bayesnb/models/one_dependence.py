@@ -89,20 +89,26 @@ class OneDependence:
             parents
         total : pseudo-rows of the model of each parent, shared equally by its pairs of class and level
         """
-        feature = np.repeat(np.arange(len(sizes)), sizes)  # (k,), the feature that each level belongs to
+        # the feature that each level belongs to, (k,): features with 2 and 1 levels have the levels 0 1 2 in all, and
+        # `feature` is 0 0 1
+        feature = np.repeat(np.arange(len(sizes)), sizes)
 
         # table[y, u, v]: class y, level u of the parent, level v of a child; u and v run over the k levels of all
-        # features. The pseudo-count of v is the same for all u; it is 1, and not used, where both are levels of one
-        # feature. With 2 and 1 levels, `feature` is (0, 0, 1), and the levels 0 and 1 are of the same feature
-        is_same_feature = feature[:, None] == feature  # (k, k)
-        table = np.where(is_same_feature, 1.0, alpha[..., None, :])  # (k, k) or (c, k, k)
+        # features. The pseudo-count of v is the same for all u. Two levels of one feature never occur together: there
+        # stands a 1, which is not used
+        alpha_of_children = alpha[..., None, :]  # (1, k), or (c, 1, k) where classes differ
+        is_same_feature = feature[:, None] == feature  # (k, k); in the example True for the levels 0 and 1
+        table = np.where(is_same_feature, 1.0, alpha_of_children)  # (k, k) or (c, k, k)
 
-        # [y, u, u] is that of the pair (y, u): a parent with k_j levels has c·k_j pairs, with equal shares
+        # on the diagonal stands the pair of class y and level u: a parent with k_j levels has c·k_j such pairs, which
+        # share `total` equally
         level = np.arange(len(feature))
-        table[..., level, level] = total / (n_classes * np.asarray(sizes)[feature])
+        n_pairs = n_classes * np.asarray(sizes)[feature]  # (k,), of the parent that has the level
+        table[..., level, level] = total / n_pairs
 
         classes = DirichletClasses(np.full(n_classes, total / n_classes))
-        return cls(classes, np.broadcast_to(table, (n_classes, *table.shape[-2:])), tuple(sizes))
+        table_by_class = np.broadcast_to(table, (n_classes, *table.shape[-2:]))  # (c, k, k)
+        return cls(classes, table_by_class, tuple(sizes))
 
     @property
     def blocks(self) -> dict[str, Any]:
@@ -176,16 +182,22 @@ class OneDependence:
         -------
         by block, (c·k_j, children, levels); the pairs (y, u) are numbered y·k_j + u. A block is the children with
         equally many levels, whose counts fit into one array
+
+        Notes
+        -----
+        Features with 2, 3 and 2 levels have these at the places 0–1, 2–4 and 5–6. The children of parent 1 are the
+        features 0 and 2, one block of two levels, whose places are ((0, 1), (5, 6)).
         """
         table_of_parent = table[:, self.levels(j)]  # (c, k_j, k): u is a level of the parent
         cells = {}
-        for name, group in self.groups(j).items():
-            n_levels = self.sizes[group[0]]  # which all children of the block have
-            # where the levels of each child stand: from the place of its first level on, (children, levels)
+        for name, group in self.groups(j).items():  # children with equally many levels
+            n_levels = self.sizes[group[0]]
+
+            # the places of the levels of each child, from that of its first level on, (children, levels)
             first_place = self.offsets[group][:, None]
             level_places = first_place + np.arange(n_levels)
             cells_of_block = table_of_parent[:, :, level_places]  # (c, k_j, children, levels)
-            cells[name] = cells_of_block.reshape(-1, len(group), n_levels)
+            cells[name] = cells_of_block.reshape(-1, len(group), n_levels)  # the pairs (y, u) along one axis
         return cells
 
     # --- the table --------------------------------------------------------------------------------------------------
@@ -201,6 +213,7 @@ class OneDependence:
         rows : levels (n, d) by the name "x"; NaN = missing
         r : non-negative weights: one-hot label times sample weight
         """
+        # with 2 and 3 levels, a row with the levels 1 and 0 has the indicators 0 1 | 1 0 0
         z = self.indicators(rows[BLOCK])  # (n, k)
 
         # CSC format, class by class: class y has the entries indptr[y] … indptr[y + 1] − 1 of `indices`, the rows with
@@ -210,8 +223,10 @@ class OneDependence:
         for y, (start, end) in enumerate(itertools.pairwise(r.indptr)):
             members = r.indices[start:end]  # rows with weight in class y
             weight = r.data[start:end, None]
+
+            # z_iu z_iv is 1 if row i has both levels, so that the entry [u, v] of ZᵀRZ is the weight of such rows
             z_class = z[members]
-            table[y] = (z_class.T @ z_class.multiply(weight)).toarray()  # [u, v]: Σ_i r_i z_iu z_iv
+            table[y] = (z_class.T @ z_class.multiply(weight)).toarray()  # Σ_i r_i z_iu z_iv
 
         # `Counts` also holds log h, the sum of a base measure of the cells, which is 0 for levels
         return Statistics(class_totals(r), {BLOCK: Counts(table, np.zeros(len(table)))})
@@ -232,7 +247,8 @@ class OneDependence:
 
         All counts are in one table n[y, u, v]: rows of class y that have both level u and level v. The levels of all
         features stand side by side, k in all: with 2 and 3 levels, feature 0 has the places 0–1 and feature 1 has 2–4.
-        `sum_over_levels` sums the last axis over the places of each feature, (…, k) → (…, d).
+        `sum_over_levels` sums the last axis over the places of each feature, (…, k) → (…, d): the numbers 1 2 | 3 4 5
+        become 3 12.
 
         Parameters
         ----------
@@ -248,14 +264,17 @@ class OneDependence:
         log_rising_of_totals = log_rising(self.sum_over_levels(self.alpha), self.sum_over_levels(n))  # (c, k, d)
         log_ratio = self.sum_over_levels(log_rising_of_cells) - log_rising_of_totals  # (c, k, d): [y, u, child]
 
-        # The sum over classes, (k, d), transposed to (d, k): [child, u]. Its last axis is now summed over the levels u
-        # of each parent, (d, d). On the diagonal a feature would be its own child, so it is subtracted.
-        of_children = self.sum_over_levels(log_ratio.sum(0).T)  # (child, parent)
-        all_children = of_children.sum(0) - np.diagonal(of_children)  # (parent,)
+        # The sum over classes y, and then over the levels u of each parent, for which u has to be the last axis. On the
+        # diagonal a feature would be its own child, so it is subtracted.
+        of_levels = log_ratio.sum(0).T  # (d, k): [child, u]
+        of_children = self.sum_over_levels(of_levels)  # (d, d): [child, parent]
+        all_children = of_children.sum(0) - np.diagonal(of_children)  # (d,): [parent]
 
-        # The pairs (y, u) of each parent: a row with level u also has "both u and u", so n[y, u, u] is the count of
-        # the pair, and α[y, u, u] its pseudo-count. Their B has the totals of the parent, over all classes and levels.
-        of_pairs = self.sum_over_levels(diagonal(log_rising_of_cells).sum(0))  # (c, k) → (k,) → (d,)
+        # The pairs (y, u) of each parent. n[y, u, u] counts rows of class y that have level u and level u: it is the
+        # count of the pair, and α[y, u, u] its pseudo-count. Again log B(α + n)/B(α) is a sum of log Γ(α + n)/Γ(α) over
+        # the pairs, less that of the totals of the parent (`_totals`), over all classes and levels.
+        log_rising_of_pairs = diagonal(log_rising_of_cells)  # (c, k)
+        of_pairs = self.sum_over_levels(log_rising_of_pairs.sum(0))  # (d,)
         n_rows = self.sum_over_levels(diagonal(n).sum(0))  # (d,), rows that have a cell in feature j
         return all_children + of_pairs - log_rising(self._totals, n_rows)
 
@@ -272,29 +291,34 @@ class OneDependence:
         part : which rows
         log_p : (rows, parent, class), in nats
         """
-        places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features; −1 = missing
+        # The levels of all features stand side by side; `places` has the place of each cell's level, (n, d), −1 for a
+        # missing cell. Features with 2 and 3 levels and the rows (0, 1) and (1, 1) have the places (0, 3) and (1, 3)
+        places = self.places(rows[BLOCK])
 
-        # log probabilities of the pairs of levels that occur in the rows, for each parent's and each child's level.
-        # Places 5, 2 and 5 in a row: `used` is (2, 5), and `position` (1, 0, 1)
+        # Only m levels occur in the rows: in the example `used` is (0, 1, 3). `position` are the positions of the cells
+        # among these, (n, d): (0, 2) and (1, 2)
         used, position = np.unique(places, return_inverse=True)
-        position = position.reshape(places.shape)  # (n, d), of each cell's level among those that are used
-        table = self._log_table(used)  # (used, used, c): [parent's level, child's level, class]
-        n_classes = table.shape[-1]
+        position = position.reshape(places.shape)
 
-        # both axes of levels as one: with m levels in use, the pair (u, v) is the row u·m + v
-        flat = table.reshape(-1, n_classes)
+        # log p(level v of a child | y, level u of the parent) at [u, v, y], and on the diagonal [u, u, y] log p(y, u).
+        # For a missing cell there is 0
+        table = self._log_table(used)  # (m, m, c)
+        n_levels, _, n_classes = table.shape
+
+        # entries [u, v] are read quickly from rows of a table with two axes, in which (u, v) is the row u·m + v
+        flat = table.reshape(-1, n_classes)  # (m·m, c)
 
         d = len(self.sizes)
         for part in slices(len(places), d * max(d, len(self.alpha)), _CELLS):  # few rows, so that arrays stay small
-            # log p_j = Σ_child table[level of parent j, level of the child]. On the diagonal is log p(y, x_j) of the
-            # pairs, so the parent adds its own factor when it is its own child. For a missing child the table has 0
-            row_of_parent = position[part] * len(used)  # (rows, parent), u·m
-            total = np.zeros((*row_of_parent.shape, n_classes))
+            # log p_j = Σ_child [level of parent j, level of the child]. The sum is over all features: where the child
+            # is the parent itself, the diagonal adds log p(y, x_j)
+            row_of_parent = position[part] * n_levels  # (rows, parent), u·m
+            log_p = np.zeros((*row_of_parent.shape, n_classes))
             for child in range(d):
                 level_of_child = position[part, child, None]  # (rows, 1), v
-                total += flat.take(row_of_parent + level_of_child, axis=0)  # (rows, parent, class)
-            total[places[part] < 0] = -np.inf  # the parent is missing
-            yield part, total
+                log_p += flat.take(row_of_parent + level_of_child, axis=0)  # (rows, parent, class)
+            log_p[places[part] < 0] = -np.inf  # the parent is missing
+            yield part, log_p
 
     def log_joint(
         self, rows: Rows, theta: Parameters | None = None, *, scores: bool = False
@@ -315,16 +339,17 @@ class OneDependence:
         # the class probabilities, which a row without cells keeps
         table = np.tile(self.classes.log_predictive(), (len(rows[BLOCK]), 1))  # (n, c)
 
-        # where there is much to add up: a compiled loop that writes into `table`. It can also leave each row out of the
-        # class of its label; here nothing leaves, so rows have no label (−1), both tables are the same, and nothing is
-        # added to them (`no_shift`)
+        # Where there is much to add up: a compiled loop that writes the result into `table`. It serves leave-one-out
+        # too: it takes one table of log probabilities for the class of a row's label, another for all other classes,
+        # and a number to add to either. Here there are no labels (−1), one table, and nothing is added
         if self._is_worth_a_loop(rows):
             from ..sums._compiled import one_dependence
 
+            places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features
             log_table = self._log_table_of_all()  # (k, k, c), of all pairs of levels
             no_label = np.full(len(table), -1)
-            no_shift = np.zeros(len(self.sizes))
-            one_dependence(self.places(rows[BLOCK]), no_label, log_table, log_table, no_shift, no_shift, table)
+            nothing = np.zeros(len(self.sizes))
+            one_dependence(places, no_label, log_table, log_table, nothing, nothing, table)
             return table
 
         # otherwise NumPy, some rows at a time (`part` is a slice): the mean over the parents of each row
@@ -401,22 +426,25 @@ class OneDependence:
         places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features; −1 = missing
         totals = self._totals  # (d,), pseudo-rows and rows of each parent
         sums = self.sum_over_levels(self.alpha)  # (c, k, d), [y, u, child]: counts of the child given (y, u)
-        for part, table in self.log_parents(rows):  # log p_j with all rows, (rows, parent, class), some rows at a time
-            # in all classes p(y, x_j) is a count over the total of parent j. log of the total is subtracted in each
-            # entry of the table: here it is replaced by the log of the total without the row. `remove_row` subtracts
-            # a weight, and keeps the result positive where rounding would not
+
+        # some rows at a time (`part` is a slice): log p_j with all rows, which is corrected in two steps
+        for part, table in self.log_parents(rows):  # (rows, parent, class)
+            # 1. All classes: p(y, x_j) is a count over the total T of parent j, so that log p_j contains −log T. With
+            # T' the total without the row, log T − log T' is added. `remove_row` subtracts a weight, and keeps the
+            # result positive where rounding would not
             row_weight = np.asarray(r[part].sum(1)).reshape(-1, 1)  # (rows, 1)
-            log_total = np.log(remove_row(totals, row_weight))  # (rows, parent)
+            log_total = np.log(remove_row(totals, row_weight))  # log T', (rows, parent)
             np.add(table, (np.log(totals) - log_total)[..., None], out=table)
 
-            # in the classes that the row has weight in: all counts change, so these entries are computed anew. The COO
+            # 2. The classes that the row has weight in: all counts change, so these entries are computed anew. The COO
             # format lists the weights that are not 0: row, class and weight, (m,) each
             entries = r[part].tocoo()
             row, label = entries.coords
             weight = entries.data[:, None]
+            log_p_of_label = self._log_loo_of_label(places[part][row], label, weight, sums, log_total[row])  # (m, d)
 
             # table[row, :, label] is (m, parent): for the i-th listed weight, all parents at (row[i], label[i])
-            table[row, :, label] = self._log_loo_of_label(places[part][row], label, weight, sums, log_total[row])
+            table[row, :, label] = log_p_of_label
             yield part, table
 
     def _log_loo_of_label(
@@ -446,26 +474,31 @@ class OneDependence:
         -------
         (m, d), for each parent j, in nats
         """
-        is_observed = places >= 0
-        u = np.where(is_observed, places, 0)  # any place will do for a missing cell: it is not used at the end
+        is_observed = places >= 0  # (m, d)
+        level = np.where(is_observed, places, 0)  # any place will do for a missing cell: it is not used at the end
 
-        # a child v: log (α[y, u, v] − w) − log (Σ_v α[y, u, v] − w), with u the level of the parent. The places of a
-        # row, such as (0, 3, 4), are both parents, down, and children, across: nine pairs (0, 0), (0, 3), …, (4, 4)
-        level_of_parent = u[:, :, None]
-        level_of_child = u[:, None, :]
+        # Every feature is a parent, and every feature a child: a row with the places 0 and 3 has the table of pairs
+        #     (0, 0)  (0, 3)        a line for each parent, a column for each child
+        #     (3, 0)  (3, 3)
+        level_of_parent = level[:, :, None]  # (m, d, 1)
+        level_of_child = level[:, None, :]  # (m, 1, d)
         alpha_of_pairs = self.alpha[label[:, None, None], level_of_parent, level_of_child]  # (m, parent, child)
-        sums_of_children = sums[label[:, None], u]  # (m, parent, child)
-        log_p = np.log(remove_row(alpha_of_pairs, w[..., None]))
-        log_p -= np.log(remove_row(sums_of_children, w[..., None]))
+        sums_of_children = sums[label[:, None], level]  # (m, parent, child)
+
+        # p(x_child | y, x_parent) = (α[y, u, v] − w) / (Σ_v α[y, u, v] − w), with u and v the levels of the two.
+        # `remove_row` subtracts w, and keeps the result positive where rounding would not
+        weight_of_pairs = w[..., None]  # (m, 1, 1)
+        log_p = np.log(remove_row(alpha_of_pairs, weight_of_pairs))
+        log_p -= np.log(remove_row(sums_of_children, weight_of_pairs))
 
         # On the diagonal, where a feature would be its own child, stands the factor of the parent: the probability of
         # the pair (y, u), (α[y, u, u] − w) over the total without the row.
         feature = np.arange(len(self.sizes))
-        alpha_of_own_pair = self.alpha[label[:, None], u, u]  # (m, parent)
+        alpha_of_own_pair = self.alpha[label[:, None], level, level]  # (m, parent)
         log_p[:, feature, feature] = np.log(remove_row(alpha_of_own_pair, w)) - log_total
 
-        # the product over all features, of those that are not missing
-        sum_over_children = np.where(is_observed[:, None, :], log_p, 0).sum(2)
+        # the product over the children that are not missing; no model of a parent that is missing
+        sum_over_children = np.where(is_observed[:, None, :], log_p, 0).sum(2)  # (m, parent)
         return np.where(is_observed, sum_over_children, -np.inf)
 
     def log_loo(self, rows: Rows, r: Float[np.ndarray, "n c"] | Sparse) -> Float[np.ndarray, "n c"]:
@@ -490,18 +523,21 @@ class OneDependence:
 
             weight = float(r.data[0])
 
-            # Classes other than that of the row: its weight is in none of their counts. Only p(y, u), a count over the
-            # total T of the parent, changes, by the factor T/(T − w). The loop adds `shift`, its logarithm, (d,).
-            shift = np.log(self._totals) - np.log(remove_row(self._totals, weight))
+            # Classes other than that of the row: its weight is in none of their counts, so that the table is that of
+            # all rows. Only p(y, u), a count over the total T of the parent, changes, by the factor T/(T − w), whose
+            # logarithm the loop adds.
+            with_row = self._log_table_of_all()  # (k, k, c)
+            log_factor = np.log(self._totals) - np.log(remove_row(self._totals, weight))  # (d,), of each parent
 
             # The class of the row: every count of two of its levels is less by w. One table in which *every* count is
             # less by w serves all rows, because a row looks up its own pairs only. It has the new totals already, so
             # that nothing is added.
-            no_shift = np.zeros(len(shift))
-            without_row = self._log_table_without(weight)
+            without_row = self._log_table_without(weight)  # (k, k, c)
+            nothing = np.zeros(len(log_factor))
+
             label = r.indices.astype(np.int64)  # in the CSR format with one entry a row: the class of each row
             places = self.places(rows[BLOCK])  # (n, d), of each cell's level among the levels of all features
-            one_dependence(places, label, self._log_table_of_all(), without_row, shift, no_shift, table)
+            one_dependence(places, label, with_row, without_row, log_factor, nothing, table)  # writes into `table`
             return table
 
         # otherwise NumPy, some rows at a time (`part` is a slice): log p_j (rows, parent, class), and its mean over j
@@ -520,19 +556,22 @@ class OneDependence:
         ----------
         weight : of each row in its class, which is subtracted from every count
         """
-        # features with 2 and 3 levels: `feature` is (0, 0, 1, 1, 1), and indexes by it repeat a value for each level
-        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)  # (k,), of each level
+        # The feature of each level, (k,): with 2 and 3 levels it is 0 0 1 1 1. Numbers of the features, indexed by it,
+        # are repeated for each level: (a, b)[feature] is a a b b b
+        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)
         log_totals = np.log(remove_row(self._totals, weight))[feature]  # (k,), of the parent that has the level
-        table = np.empty((len(feature), len(feature), len(self.alpha)))
-        for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
-            # [u, v]: a count of the child's level v over the sum of those of all levels of the child
-            log_alpha = np.log(remove_row(alpha, weight))
-            log_sums = np.log(remove_row(self.sum_over_levels(alpha), weight))[:, feature]
 
-            # on the diagonal [u, u]: the count of the pair (y, u) over the total of its parent
-            np.fill_diagonal(log_alpha, np.diagonal(log_alpha) - log_totals)
-            np.fill_diagonal(log_sums, 0)  # the diagonal is complete already
-            table[:, :, y] = log_alpha - log_sums
+        table = np.empty((len(feature), len(feature), len(self.alpha)))  # [u, v, y]
+        for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
+            log_alpha = np.log(remove_row(alpha, weight))  # (k, k), [u, v]
+
+            # for a child: less the log of the sum of α over all levels of the child
+            sums = self.sum_over_levels(alpha)  # (k, d), [u, child]
+            log_denominator = np.log(remove_row(sums, weight))[:, feature]  # (k, k), [u, v]
+
+            # on the diagonal [u, u], for the pair (y, u): less the log of the total of its parent
+            np.fill_diagonal(log_denominator, log_totals)
+            table[:, :, y] = log_alpha - log_denominator
         return table
 
     def log_loo_parts(
@@ -646,9 +685,9 @@ class OneDependence:
             log_p = np.broadcast_to(model.log_table(rows, theta), (len(members), n_pairs))
             log_p_of_pairs = log_p.reshape(-1, len(self.alpha), self.sizes[j])  # (members, c, k_j)
 
-            # of these the pairs with the level that the row has: `take_along_axis` picks [i, y, level[i]] for all y
+            # of these the pairs with the level that the row has: [i, y, level[i]] for all y
             level = x[members, j].astype(int)
-            table[members] = np.take_along_axis(log_p_of_pairs, level[:, None, None], 2)[..., 0]
+            table[members] = log_p_of_pairs[np.arange(len(members)), :, level]  # (members, c)
         return table
 
     def _parents_of_rows(self, key: int, is_observed: Bool[np.ndarray, "n d"]) -> Int[np.ndarray, " n"]:
@@ -661,12 +700,13 @@ class OneDependence:
         key : seed of the draw
         is_observed : whether each cell is there
         """
+        # Example: a row has the features 0, 2 and 3 of four. The numbers up to each are 1 1 2 3. With u = 0.5, u n_i is
+        # 1.5, which falls in the second of its features: the first for which the number up to it is larger, feature 2
         n_up_to = is_observed.cumsum(1)  # (n, d), how many features are observed up to each
         n_observed = n_up_to[:, -1:]  # (n, 1)
         u = np.random.default_rng(key).random()
-        # with 3 observed features and u = 0.5, u n_i = 1.5 falls in the second: the first for which the number up to it
-        # is larger. `argmax` of booleans is the position of the first True
-        return (u * n_observed < n_up_to).argmax(1)
+        is_beyond = u * n_observed < n_up_to  # in the example False False True True
+        return is_beyond.argmax(1)  # the position of the first True
 
     def _parent_of_draw(self, key: int) -> int:
         """The parent of a draw, for rows without missing cells: `_parents_of_rows` of one complete row."""
@@ -751,22 +791,25 @@ class OneDependence:
         ----------
         used : places of the levels to compute; −1 stands for a missing cell, whose entries are 0
         """
-        is_level = used >= 0  # not the entry of missing cells
-        u = used[is_level]  # (levels,), places of the levels; they serve as levels of parents and of children
+        is_level = used >= 0  # (m,), False for the entry of missing cells
+        levels = used[is_level]  # (l,), places of the levels; each of them is a parent's level and a child's
 
-        # which feature each level belongs to: with 2 and 3 levels the places 0 … 4 have the features (0, 0, 1, 1, 1)
-        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[u]
-        log_pairs = np.log(self.alpha[:, u, u]) - np.log(self._totals[feature])  # (c, levels)
+        # which feature each of them belongs to: with 2 and 3 levels the places 0 … 4 have the features 0 0 1 1 1
+        feature = np.repeat(np.arange(len(self.sizes)), self.sizes)[levels]  # (l,)
 
-        table = np.zeros((len(used), len(used), len(self.alpha)))
-        positions = np.ix_(is_level, is_level)  # the entries of pairs of which no cell is missing
+        # the diagonal: p(y, u) is the count of the pair over the total of its parent
+        log_pairs = np.log(self.alpha[:, levels, levels]) - np.log(self._totals[feature])  # (c, l)
+
+        table = np.zeros((len(used), len(used), len(self.alpha)))  # [u, v, y]
+        no_cell_missing = np.ix_(is_level, is_level)  # the entries (l, l) of such pairs
         for y, alpha in enumerate(self.alpha):  # one class at a time: the table is large
-            # [u, v]: a count of the child's level v over the sum of those of all levels of the child
-            alpha_of_parents = alpha[u]  # (levels, k)
-            log_p = np.log(alpha_of_parents[:, u])  # (levels, levels)
-            log_p -= np.log(self.sum_over_levels(alpha_of_parents))[:, feature]
-            np.fill_diagonal(log_p, log_pairs[y])  # [u, u]: the pair (y, u)
-            table[:, :, y][positions] = log_p
+            # for a child: its count at level v over the sum of its counts at all levels
+            alpha_of_parents = alpha[levels]  # (l, k)
+            sums = self.sum_over_levels(alpha_of_parents)  # (l, d), [u, child]
+            log_p = np.log(alpha_of_parents[:, levels])  # (l, l), [u, v]
+            log_p -= np.log(sums)[:, feature]
+            np.fill_diagonal(log_p, log_pairs[y])
+            table[:, :, y][no_cell_missing] = log_p
         return table
 
 

@@ -15,7 +15,7 @@ c ≤ d columns is W_c(ν, ΔᵀS⁻¹Δ) (Muirhead 1982, Theorem 3.2.5); drawn 
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -182,7 +182,9 @@ class TiedQuadratic(_Quadratic):
         """
         square: Any = 0.0
         for j in range(self.order):  # (n, c, k − j) times (k − j, s)
-            square = square + np.square(self.vectors[..., j:] @ shared[j:, j])
+            product = self.vectors[..., j:] @ shared[j:, j]
+            product *= product  # in place, as the table may be large
+            square = np.add(square, product, out=product)
         return square, square * self.weight[..., None]
 
 
@@ -217,6 +219,37 @@ def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.n
     return form.shared(for_scale), ndtri(for_z), g
 
 
+def random_quadratic_points(
+    form: SharedQuadratic, seed: int, c: int, n_points: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """`quadratic_points` at plain random numbers: quicker, where c classes have too many coordinates to fill evenly.
+
+    Parameters
+    ----------
+    form, c : as there
+    seed : where the numbers start
+    n_points : s
+    """
+    uniform = np.random.default_rng(seed).random((form.dimensions, n_points))
+    z = normal_numbers(c, n_points, seed + 1)
+    g = _chi_squares(form.freedom, c, n_points, seed + 2)
+    return form.shared(uniform), z, g
+
+
+@lru_cache(maxsize=2)
+def normal_numbers(c: int, n_points: int, seed: int) -> np.ndarray:
+    """Standard normal draws (c, s). The last ones are kept, because all rows have the same; they are not written to."""
+    return np.random.default_rng(seed).standard_normal((c, n_points))
+
+
+@lru_cache(maxsize=1)
+def _chi_squares(freedom: int, c: int, n_points: int, seed: int) -> np.ndarray:
+    """Draws (c, s) of χ² with so many degrees of freedom, which are 0 if there are none; kept as `normal_numbers`."""
+    if not freedom:
+        return np.zeros((c, n_points))
+    return np.random.default_rng(seed).chisquare(freedom, (c, n_points))
+
+
 def quadratic_table(form: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], at: Any) -> np.ndarray:
     """−½ q of rows and classes at s draws, (n, c, s): the log density of a row but for what all classes share.
 
@@ -231,10 +264,21 @@ def quadratic_table(form: SharedQuadratic, points: tuple[np.ndarray, np.ndarray,
     """
     shared, z, g = points  # s draws of the scale; (c, s) each
     rows = form.take(at)  # the forms of these rows
-    level, slope = rows.terms(shared)  # λ and s², (n, c, s)
+    table, slope = rows.terms(shared)  # λ and s², (n, c, s)
+
+    # the terms of q are added to λ in place, as the tables may be large: first 2 s z
+    linear = np.sqrt(slope, out=slope)
+    linear *= 2
+    linear *= z
+    table += linear
 
     # w z² + w G. The draws of G are those of a row without missing cells. A row with some has fewer degrees of freedom:
     # its G is taken as that share of the draw which has the right mean.
     share = np.maximum(rows.degrees - 1, 0) / max(form.freedom, 1)  # (n, c)
-    spread = rows.weight[..., None] * (np.square(z) + g * share[..., None])
-    return -0.5 * (level + 2 * np.sqrt(slope) * z + spread + rows.offset[..., None])
+    spread = g * share[..., None]
+    spread += np.square(z)
+    spread *= rows.weight[..., None]
+    table += spread
+    table += rows.offset[..., None]
+    table *= -0.5
+    return table

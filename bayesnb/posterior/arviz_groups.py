@@ -142,10 +142,12 @@ def row_groups(
     sites : True adds to log_likelihood the sites whose sum is `joint`: `y`, log π of the label, and `x` of each part
     """
     posterior = estimator.posterior_
-    variables = variables_of(estimator.model_, posterior)
+    variables = variables_of(estimator.model_, posterior)  # how arrays of parameters and of cells are named
     coords = {"row": data.row, **variables.coords}
-    too_large: list[str] = []
-    joint = np.asarray(posterior.log_joint(data.rows, theta))  # (chain, draw, n, c)
+    too_large: list[str] = []  # gets the names of arrays that are left out
+
+    # the two groups of predictions: model, draws of its parameters, and log p(x_i, y = c | θ), (chain, draw, n, c)
+    joint = np.asarray(posterior.log_joint(data.rows, theta))
     predicted = {"posterior_predictive": (posterior, theta, joint)}
     if prior_draws is not None:
         prior_joint = np.asarray(posterior.log_joint(data.rows, prior_draws))
@@ -153,14 +155,18 @@ def row_groups(
 
     groups = {}
     for group, (model, drawn, table) in predicted.items():
-        named = _predicted(table, rng, too_large)
-        named |= variables.cells(dict(_replicates(model, data, drawn, table.shape[:2], rng, too_large)))
+        named = _predicted(table, rng, too_large)  # class probabilities and new labels
+        new_rows = dict(_replicates(model, data, drawn, table.shape[:2], rng, too_large))  # by block
+        named |= variables.cells(new_rows)
         groups[group] = dataset(named, coords)
+
+    # the given rows, and their labels where these are given
     cells = variables.cells(dict(_observed_rows(posterior, data, too_large)))
     groups["constant_data"] = dataset(cells, coords, sampled=False)
     if data.label is not None:
         observed = {"y": Variable(data.label, ("row",), also=("class",)), **cells}
         groups["observed_data"] = dataset(observed, coords, sampled=False)
+
         # a kernel density has no likelihood of a training row: its density there contains the row's own kernel,
         # whatever θ is. Importance sampling cannot remove the row from it, so ArviZ gets none
         if not any(block.evidence_error for block in posterior.blocks.values()):

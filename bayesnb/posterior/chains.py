@@ -111,16 +111,21 @@ class _LogStickBreaking(StickBreakingTransform):
 
     def __call__(self, x: Any) -> Any:
         """Shares (…, K) at coordinates (…, K − 1), by way of their logarithms."""
-        # log_sigmoid of a logit is the log of the fraction f, and of minus the logit that of 1 − f. With K = 3 shares
-        # there are two coordinates, from which log 2 and log 1 are subtracted: x = (0, 0) gives the fractions 1/3 and
-        # 1/2, and so three equal shares
-        logit_fraction = x - jnp.log(x.shape[-1] - jnp.arange(x.shape[-1]))  # (…, K − 1)
-        log_remaining = jnp.cumsum(jax.nn.log_sigmoid(-logit_fraction), -1)  # of the stick after each break
+        # With K = 3 shares there are two coordinates, from which log 2 and log 1 are subtracted: x = (0, 0) gives the
+        # logits of the fractions 1/3 and 1/2, and so three equal shares
+        n_breaks = x.shape[-1]  # K − 1
+        logit_fraction = x - jnp.log(n_breaks - jnp.arange(n_breaks))  # (…, K − 1), as the arrays below
 
-        # a share is the fraction of what remained before its break; the last share is what remains at the end
-        log_whole = jnp.zeros_like(log_remaining[..., :1])  # of the stick before the first break
-        log_before = jnp.concatenate([log_whole, log_remaining[..., :-1]], -1)
-        log_share = jnp.concatenate([log_before + jax.nn.log_sigmoid(logit_fraction), log_remaining[..., -1:]], -1)
+        # a break takes the fraction f of the stick and leaves 1 − f; sigmoid of a logit is f, of minus the logit 1 − f
+        log_fraction = jax.nn.log_sigmoid(logit_fraction)
+        log_left = jax.nn.log_sigmoid(-logit_fraction)
+
+        # the length of the stick after each break, a product, and before it: 1, and then what the last one left
+        log_after = jnp.cumsum(log_left, -1)
+        log_before = jnp.concatenate([jnp.zeros_like(log_after[..., :1]), log_after[..., :-1]], -1)
+
+        # a share is the fraction of what there was before its break; the last share is what remains at the end
+        log_share = jnp.concatenate([log_before + log_fraction, log_after[..., -1:]], -1)  # (…, K)
         return jnp.exp(log_share)
 
     def _inverse(self, y: Any) -> Any:
@@ -129,8 +134,13 @@ class _LogStickBreaking(StickBreakingTransform):
         Share k takes the fraction f = share / (share + remaining) of its stick, so that the odds f / (1 − f) are
         share / remaining. Shares 0.5 0.3 0.2 have the remaining lengths 0.5 0.2 after them.
         """
-        remaining = jnp.flip(jnp.cumsum(jnp.flip(y[..., 1:], -1), -1), -1)  # added up from the last: no digit is lost
-        shift = jnp.log(remaining.shape[-1] - jnp.arange(remaining.shape[-1]))
+        # the sum of the shares after each one, added up from the last one, so that no digit is lost
+        last_to_second = jnp.flip(y[..., 1:], -1)
+        remaining = jnp.flip(jnp.cumsum(last_to_second, -1), -1)  # (…, K − 1)
+
+        # the logit of the fraction, and the shift by which equal shares have the coordinates 0
+        n_breaks = remaining.shape[-1]
+        shift = jnp.log(n_breaks - jnp.arange(n_breaks))
         return jnp.log(y[..., :-1]) - jnp.log(remaining) + shift
 
 
@@ -293,19 +303,23 @@ def _nuts_paths(
     first_start = jax.tree.map(lambda leaf: leaf[0], starts)
     _, unravel = ravel_pytree(first_start)
 
-    # NumPyro's own adaptation shrinks variances towards 1e-3, which stalls features of small scale
+    # −log of the density of a flat vector, and NumPyro's NUTS for it. NumPyro's own adaptation of the metric shrinks
+    # variances towards 1e-3, which stalls features of small scale, so that it is off
     kernel = NUTS(
-        potential_fn=lambda u: potential(function, data, unravel(u)),
+        potential_fn=lambda flat: potential(function, data, unravel(flat)),
         inverse_mass_matrix=metric,
         adapt_mass_matrix=False,
         dense_mass=settings.is_dense,
     )
 
-    # the model has its arguments already, so both methods of the kernel, `init` and `sample`, get none: () and {}
+    # `init` and `sample` of the kernel also take arguments of a model: there are none, () and {}
+    def transition(_: Any, state: Any) -> Any:
+        """The state after one transition of NUTS; its number is not used."""
+        return kernel.sample(state, (), {})
 
     def next_state(before: Any, _: None) -> tuple[Any, Any]:
-        """The state of NumPyro after `thin` transitions, and what is kept of it: its sites and statistics."""
-        after = jax.lax.fori_loop(0, settings.thin, lambda _, state: kernel.sample(state, (), {}), before)
+        """The state after `thin` transitions, and what is kept of it: its sites and statistics."""
+        after = jax.lax.fori_loop(0, settings.thin, transition, before)
         sites = constrain(function, data, unravel(after.z))  # z is the flat vector of coordinates, (D,)
         stats = {name: attrgetter(field)(after) for name, field in _SAMPLE_STATS.items()}
         return after, (sites, stats)
@@ -314,8 +328,10 @@ def _nuts_paths(
         """What is kept of all states of a chain, arrays (warmup + draws, …)."""
         key, start = key_and_start
         flat_start, _ = ravel_pytree(start)  # (D,)
-        state = kernel.init(key, settings.warmup, flat_start, (), {})  # the step size adapts in the first `warmup`
-        _, path = jax.lax.scan(next_state, state, length=settings.warmup + settings.draws)
+        first_state = kernel.init(
+            key, settings.warmup, flat_start, (), {}
+        )  # the step size adapts in the first `warmup`
+        _, path = jax.lax.scan(next_state, first_state, length=settings.warmup + settings.draws)
         return path
 
     return jax.lax.map(chain, (keys, starts))  # one chain after the other
@@ -340,12 +356,15 @@ def run_nuts(
     -------
     (chains, draws, …) draws by site, and sampler statistics, (chains, draws), by ArviZ's names
     """
-    # exact draws: one for each start at least. Where parameters are dependent (`coupled`, as in a model with covariance
-    # matrices), the metric is a covariance of all parameters, which takes ten draws for each of them
+    # How many exact draws: one for each start at least. Where parameters are dependent (`coupled`, as in a model with
+    # covariance matrices), the metric is a covariance of all parameters, which takes ten draws for each of them
     one_draw = posterior.sample(rng, (1,))
     n_parameters = sum(leaf[0].size for leaf in jax.tree.leaves(one_draw))
-    n_pilot = max(_PILOT, chains, 10 * n_parameters if posterior.coupled else 0)
-    pilot = sites_in_floats(posterior, posterior.sample(rng, (n_pilot,)))  # (n_pilot, …) by site
+    n_for_covariance = 10 * n_parameters if posterior.coupled else 0
+    n_pilot = max(_PILOT, chains, n_for_covariance)
+
+    # the draws, (n_pilot, …) by site, kept away from the ends of the floats
+    pilot = sites_in_floats(posterior, posterior.sample(rng, (n_pilot,)))
 
     # unconstrained starts (chains, …) by site, and variances or a covariance of the coordinates
     starts, metric = start_points(twin, pilot, chains, spread=_DISPERSED, dense=posterior.coupled)
@@ -405,13 +424,20 @@ def start_points(
     (chains, …) unconstrained starts by site; and the metric, (D,) variances or a (D, D) covariance of all coordinates,
     by the sorted names of the sites
     """
-    # with `spread` 3 a start is three times as far from the mean as the draw it is made of, in each coordinate
     coordinates = twin.unconstrained(sites)  # (s, …) by site: real numbers, such as logarithms of positive parameters
-    starts = {name: u.mean(0) + spread * (u[:chains] - u.mean(0)) for name, u in coordinates.items()}
 
-    # the coordinates of each draw as one vector, in the order in which JAX flattens a dictionary
-    flat = np.concatenate([coordinates[name].reshape(len(coordinates[name]), -1) for name in sorted(coordinates)], 1)
-    if dense:  # flat is (s, D); a small number on the diagonal keeps the matrix invertible
+    # with `spread` 3 a start is three times as far from the mean as the draw it is made of, in each coordinate
+    starts = {}
+    for name, u in coordinates.items():
+        mean = u.mean(0)
+        starts[name] = mean + spread * (u[:chains] - mean)
+
+    # the coordinates of each draw as one vector of length D, in the order in which JAX flattens a dictionary
+    by_site = [coordinates[name] for name in sorted(coordinates)]
+    flat = np.concatenate([u.reshape(len(u), -1) for u in by_site], axis=1)  # (s, D)
+
+    # the metric; a small number on the diagonal keeps a covariance invertible, and a variance above 0
+    if dense:
         return starts, np.cov(flat.T) + _LEAST_VARIANCE * np.eye(flat.shape[1])
     return starts, np.maximum(flat.var(0), _LEAST_VARIANCE)
 
@@ -559,14 +585,16 @@ def _transition(energy_and_slope: Any, leapfrog: int, v: JaxArray, noise: _Noise
     v after the transition; None is what `jax.lax.scan` collects
     """
     # the trajectory starts at v with the momenta z; its first iteration computes the energies
-    zero = jnp.zeros_like(noise.step)
-    start = _Moving(v=v, p=noise.z, energy_at_start=zero, energy=zero)
+    not_yet = jnp.zeros_like(noise.step)
+    start = _Moving(v=v, p=noise.z, energy_at_start=not_yet, energy=not_yet)
+
+    # the function `leap(i, moving)` is `_leap` with its first arguments; `fori_loop` calls it for i = 0 … leapfrog
     leap = functools.partial(_leap, energy_and_slope, leapfrog, noise.step)
     end = jax.lax.fori_loop(0, leapfrog + 1, leap, start)
 
-    # change of the total energy, potential and kinetic; the end is accepted with probability exp(−loss)
-    loss = end.energy - end.energy_at_start + (end.p @ end.p - noise.z @ noise.z) / 2
-    is_accepted = noise.log_uniform < -loss  # False where the loss is no number
+    # by how much the total energy has risen, potential and kinetic; the end is accepted with probability exp(−increase)
+    increase = end.energy - end.energy_at_start + (end.p @ end.p - noise.z @ noise.z) / 2
+    is_accepted = noise.log_uniform < -increase  # False where the increase is no number
     return jnp.where(is_accepted, end.v, v), None
 
 
@@ -598,13 +626,16 @@ def _leap(energy_and_slope: Any, leapfrog: int, step: JaxArray, i: JaxArray, mov
     leapfrog, step : number and size of the steps
     moving : the trajectory before this iteration
     """
-    # the slope at the start is computed in the loop too, as each copy of the density takes time to compile
+    is_first = i == 0
+    is_last = i == leapfrog
+
+    # momenta move by the slope, half a step at both ends. The slope at the start is computed in the loop too, as each
+    # copy of the density takes time to compile
     energy, slope = energy_and_slope(moving.v)
-    is_end = (i == 0) | (i == leapfrog)
-    p = moving.p - jnp.where(is_end, 0.5, 1.0) * step * slope
-    return _Moving(
-        v=jnp.where(i == leapfrog, moving.v, moving.v + step * p),
-        p=p,
-        energy_at_start=jnp.where(i == 0, energy, moving.energy_at_start),
-        energy=energy,
-    )
+    share_of_step = jnp.where(is_first | is_last, 0.5, 1.0)
+    p = moving.p - share_of_step * step * slope
+
+    # coordinates move by the momenta, but not in the last iteration
+    v = jnp.where(is_last, moving.v, moving.v + step * p)
+    energy_at_start = jnp.where(is_first, energy, moving.energy_at_start)
+    return _Moving(v=v, p=p, energy_at_start=energy_at_start, energy=energy)

@@ -248,12 +248,18 @@ def _listed_cells(rows: Rows, columns: dict[str, np.ndarray], d: int) -> _Listed
         is_there = (x != 0).toarray() if is_sparse(x) else True
         is_listed[:, columns[name]] |= is_there  # "or", as several blocks may have columns of the same feature
 
-    # features that no row has are dropped, and the others numbered anew: the place of a feature is the number of used
+    # Features that no row has are dropped, and the others numbered anew: the place of a feature is the number of used
     # features before it. Of features 0 … 3, if 1 and 3 are used, 1 gets the place 0, and 3 the place 1
     is_used = np.any(is_listed, axis=0)  # (d,)
-    place_of_feature = np.cumsum(is_used) - 1
-    used_columns = {name: np.flatnonzero(is_used[features]) for name, features in columns.items()}
-    places = {name: place_of_feature[columns[name][used]] for name, used in used_columns.items()}
+    place_of_feature = np.cumsum(is_used) - 1  # (d,), right where a feature is used; in the example −1 0 0 1
+
+    # of each block: which of its columns are used, and the places of these. In the example a block with the features
+    # 3 and 2 uses its column 0, which has the place 1
+    used_columns = {}
+    places = {}
+    for name, features in columns.items():
+        used_columns[name] = np.flatnonzero(is_used[features])
+        places[name] = place_of_feature[features[used_columns[name]]]
     return _ListedCells(
         features=np.flatnonzero(is_used), is_listed=is_listed[:, is_used], columns=used_columns, places=places
     )
@@ -365,8 +371,13 @@ def _log_odds(view: _View, theta: Parameters | None, odds: Odds) -> _LogOdds:
 def _assemble(point: _LogOdds, shown: _Shown) -> Float[np.ndarray, "*s m slots c"]:
     """The terms of the log odds of each row, (…, m, k + 3, c): class prior, k listed features, all others, and total.
 
-    These are the k + 3 slots of a row. The slot of a feature that a row does not list is 0. "All others" is what
-    remains of the log odds after the class prior and the listed features.
+    These are k + 3 slots, which lie side by side. For k = 2 and one class:
+
+        prior   feature   feature   others   log odds
+         0.5      2.0       0.0      −0.3      2.2
+
+    The row of the example lists one feature only, so that the slot of the second is 0. "Others" is what remains of the
+    log odds after the class prior and the listed features.
 
     Parameters
     ----------
@@ -377,11 +388,13 @@ def _assemble(point: _LogOdds, shown: _Shown) -> Float[np.ndarray, "*s m slots c
     row = np.arange(len(shown.place))[:, None]  # (m, 1), goes with the places (m, k)
     listed = point.by_feature[..., row, shown.place, :] * shown.is_shown[..., None]  # (…, m, k, c)
 
-    others = point.total - point.prior - listed.sum(-2)  # (…, m, c)
-    prior = np.broadcast_to(point.prior, point.total.shape)  # (…, m, c)
+    total = point.total  # (…, m, c)
+    others = total - point.prior - listed.sum(-2)  # (…, m, c)
+    prior = np.broadcast_to(point.prior, total.shape)  # (…, m, c)
 
-    # the slots lie along the last axis but one
-    return np.concatenate([prior[..., None, :], listed, others[..., None, :], point.total[..., None, :]], -2)
+    # the slots are the last axis but one: a term (…, m, c) gets it, with length 1
+    slots = [prior[..., None, :], listed, others[..., None, :], total[..., None, :]]
+    return np.concatenate(slots, axis=-2)
 
 
 class _OverPosterior(NamedTuple):

@@ -137,8 +137,8 @@ def folds(fitted: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
 
     # every other group, or row without a group, is predicted by a model of its own
     group = np.arange(len(data.label)) if data.group is None else data.group
-    removal = _Removal(fitted, data, prior, leaving)
-    for members in _members_by_group(group, np.flatnonzero(~leaves_by_gain)):  # positions of rows that leave together
+    removal = Removal(fitted, data, prior, leaving)
+    for members in members_by_group(group, np.flatnonzero(~leaves_by_gain)):  # positions of rows that leave together
         yield Fold(rows=members, model=removal.remainder(members).model, leaving=None)
 
 
@@ -164,12 +164,12 @@ def remainders(fitted: Any, data: FittedRows, prior: str) -> Iterator[Remainder]
     """
     leaving = one_hot(data.label, len(fitted.classes), data.leaving)  # (n, c) sparse
     group = np.arange(len(data.label)) if data.group is None else data.group
-    removal = _Removal(fitted, data, prior, leaving)
-    for members in _members_by_group(group, np.flatnonzero(data.leaving > 0)):  # positions of rows that leave together
+    removal = Removal(fitted, data, prior, leaving)
+    for members in members_by_group(group, np.flatnonzero(data.leaving > 0)):  # positions of rows that leave together
         yield removal.remainder(members)
 
 
-def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, " m"]) -> list[np.ndarray]:
+def members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, " m"]) -> list[np.ndarray]:
     """Some of the rows, by group: an array of positions, in ascending order, for each group that has any.
 
     Parameters
@@ -188,36 +188,42 @@ def _members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, "
 
 
 def _rows_leaving_by_gain(fitted: Any, data: FittedRows, prior: str) -> np.ndarray:
-    """Which rows may be left out by a difference of the posterior itself, without a model of their own, (n,) booleans.
+    """Which rows may leave by subtracting them from the posterior of all rows, without a model of their own, (n,).
 
-    "By gain" means: the row's statistics are subtracted from those of the posterior of all rows. A row may if it leaves
-    alone (no group), if its prior can do without it, and if nine digits remain. What remains of a count is at least the
-    pseudo-count a of the prior. The rounding of the difference is some 1e-16 of the weight w that leaves. So
-    1e-16 w / a has to be at most 1e-9, which is w ≤ a / 1e-7.
+    Such a row has to leave alone, not with a group; the prior must not depend on it; and nine digits must remain.
+
+    The last condition in numbers: a posterior count is a sum of weights plus a pseudo-count a of the prior. When the
+    weight w of a row leaves, at least a remains, with a rounding of some 1e-16 w. Nine digits remain if 1e-16 w / a is
+    at most 1e-9, which is w ≤ a / 1e-7.
 
     Parameters
     ----------
     fitted, data, prior : as in `folds`
     """
+    # conditions that no row fulfils, or all do
     n = len(data.label)
-    none = np.zeros(n, bool)
+    no_row = np.zeros(n, bool)
     if fitted.prior.is_improper:  # it may have a = 0
-        return none
+        return no_row
     if fitted.posterior_without_rows(prior) is None:  # only a fit takes a row out of the scale of the prior
-        return none
+        return no_row
     if _has_lost_amounts(fitted):  # a prior's sum of squares is lost beside that of an outlier
-        return none
+        return no_row
 
     # without groups all rows are alone, otherwise those whose group has one member: groups 0 1 0 have the sizes 2 1,
     # and by row 2 1 2, so that only the second is alone
     is_alone = np.ones(n, bool) if data.group is None else np.bincount(data.group)[data.group] == 1
 
-    # a row of weight w takes w times the largest count among its cells out of a sum of counts. The largest of all
-    # rows is quick to find; if it is small enough, as it mostly is, all rows are
-    largest_weight = _smallest_count(fitted) / _SMALLEST_COUNT_SHARE  # a / 1e-7
-    if data.leaving.max(initial=0.0) * _largest_event(fitted, data.rows) <= largest_weight:
+    # A cell that counts events, such as 3 occurrences of a word, takes its weight times 3 out of a sum. The most that
+    # any row takes is quick to find: if it is small enough, as it mostly is, all rows are
+    max_weight = _smallest_count(fitted) / _SMALLEST_COUNT_SHARE  # a / 1e-7
+    bound_of_all_rows = data.leaving.max(initial=0.0) * _largest_event(fitted, data.rows)
+    if bound_of_all_rows <= max_weight:
         return is_alone
-    return is_alone & (data.leaving * _events_of_rows(fitted, data.rows, n) <= largest_weight)
+
+    # otherwise row by row
+    weight_of_rows = data.leaving * _events_of_rows(fitted, data.rows, n)  # (n,)
+    return is_alone & (weight_of_rows <= max_weight)
 
 
 def _prior_and_posterior(fitted: Any) -> Iterator[tuple[Any, Any]]:
@@ -234,19 +240,21 @@ def _smallest_count(fitted: Any) -> float:
 
     Each family declares the kind of each of its fields; those of the kind COUNT are pseudo-counts.
     """
-    smallest = np.inf
+    counts = []  # the smallest one of each field
     for prior, _ in _prior_and_posterior(fitted):  # class probabilities, then each block (the columns of a family)
         if isinstance(prior, OneDependence):  # its pseudo-counts are no declared field
-            smallest = min(smallest, prior.alpha.min())
+            counts.append(prior.alpha.min())
         for name, declared in prior.fields_.items():
             value = getattr(prior, name)  # an array
             if declared.support is COUNT:
-                smallest = min(smallest, value.min(initial=np.inf))
+                counts.append(value.min(initial=np.inf))
+
             # degrees of freedom of a (d, d) matrix are a pseudo-count above their limit d − 1. A matrix of squares
             # loses more digits than a count, so that they have to be a hundred times as large
             if declared.support is DEGREES:
-                smallest = min(smallest, (value.min() - prior.shape[1] + 1) / _MATRIX_LOSS)
-    return float(smallest)
+                above_limit = value.min() - prior.shape[1] + 1
+                counts.append(above_limit / _MATRIX_LOSS)
+    return float(min(counts, default=np.inf))
 
 
 def _has_lost_amounts(fitted: Any) -> bool:
@@ -302,7 +310,7 @@ def _events_of_rows(fitted: Any, rows: Rows, n: int) -> Float[np.ndarray, " n"]:
 
 
 @dataclass(frozen=True)
-class _Removal:
+class Removal:
     """Fitted rows, and how models without some of them are made.
 
     Fields

@@ -60,7 +60,7 @@ def parameters_of(model: Any, draws: Any) -> Parameters:
     """
     if not isinstance(model, NaiveBayes):
         raise ValueError("`draws` need one NumPyro model of all columns, which OneDependenceNB has not; leave them out")
-    # shape of one draw of each site, as that of its mean; and what was given, a mapping by site
+    # the shape of one draw of each site, which is that of its mean; and the draws that were given, by site
     shapes = {name: np.shape(value) for name, value in model.to_sites(model.mean()).items()}
     values = by_site(draws)
     missing = sorted(shapes.keys() - values.keys())
@@ -68,13 +68,18 @@ def parameters_of(model: Any, draws: Any) -> Parameters:
         raise ValueError(
             f"`draws` have no site {missing[0]!r}, only {sorted(values)}; the model's sites are {sorted(shapes)}"
         )
-    # (s, …) each, and the number s of draws of each, which must be one number: a set of them has one entry. A model
-    # without sites has no numbers, and counts as 1
-    sites = {name: _as_one_chain(name, np.asarray(values[name], float), shape) for name, shape in shapes.items()}
+
+    # all draws along one axis, (s, …) by site
+    sites = {}
+    for name, shape in shapes.items():
+        sites[name] = _as_one_chain(name, np.asarray(values[name], float), shape)
+
+    # the number s of draws has to be the same for all sites; a model may have no sites
     numbers = {name: len(value) for name, value in sites.items()}
     if len(set(numbers.values())) > 1:
         raise ValueError(f"`draws` have different numbers of draws by site: {numbers}")
-    if next(iter(numbers.values()), 1) == 0:
+    has_no_draws = 0 in numbers.values()
+    if has_no_draws:
         raise ValueError("`draws` are empty; give one draw at least")
     return model.from_sites(sites)
 
@@ -93,18 +98,21 @@ def by_site(draws: Any) -> Mapping[str, Any]:
     ValueError
         if they are none of these
     """
-    if hasattr(draws, "get_samples"):
-        draws = draws.get_samples()
-    if hasattr(draws, "children"):  # a tree, as in ArviZ 1; the group `posterior` of it is a tree too
-        draws = draws.children.get("posterior", draws)
-    elif hasattr(draws, "groups"):  # the container of ArviZ 0
-        draws = draws["posterior"]
-    if hasattr(draws, "data_vars"):
-        return _of_variables(draws)
-    if isinstance(draws, Mapping):
-        return draws
+    samples = draws.get_samples() if hasattr(draws, "get_samples") else draws  # of a sampler, or given themselves
+
+    # the group `posterior` of ArviZ data
+    group = samples
+    if hasattr(samples, "children"):  # a tree, as in ArviZ 1; the group `posterior` of it is a tree too
+        group = samples.children.get("posterior", samples)
+    elif hasattr(samples, "groups"):  # the container of ArviZ 0
+        group = samples["posterior"]
+
+    if hasattr(group, "data_vars"):  # a dataset of xarray
+        return _of_variables(group)
+    if isinstance(group, Mapping):
+        return group
     raise ValueError(
-        f"`draws` are a {type(draws).__name__}; give samples by site, such as `mcmc.get_samples()`, or ArviZ data"
+        f"`draws` are a {type(group).__name__}; give samples by site, such as `mcmc.get_samples()`, or ArviZ data"
     )
 
 

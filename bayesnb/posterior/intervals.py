@@ -16,6 +16,10 @@ come from. For two classes only ℓ_1 − ℓ_0 matters: one dimension, and quan
 Where classes share a variance or a covariance, the shared part is drawn at quasi-random points. Given it the classes
 are independent, and ℓ_c is a quadratic form whose distribution is exact: `numerics.quadratics`.
 
+Above 128 classes the points are plain random numbers, because quasi-random ones do not fill so many dimensions evenly.
+A row whose log joint is too skewed for a Pearson III variable then gets draws of the classes that it may belong to,
+those with a probability of .001 or more, in place of draws of all parameters. The other classes keep three moments.
+
 References
 ----------
 Wilson & Hilferty (1931), The distribution of chi-square, PNAS 17. Kirby (1972), Computer-oriented Wilson–Hilferty
@@ -35,7 +39,13 @@ from ..models.naive_bayes import NaiveBayes, Rows
 from ..models.one_dependence import OneDependence
 from ..numerics.arrays import Bool, Float, Int, Scalar
 from ..numerics.pytrees import leaves
-from ..numerics.quadratics import SharedQuadratic, quadratic_points, quadratic_table
+from ..numerics.quadratics import (
+    SharedQuadratic,
+    normal_numbers,
+    quadratic_points,
+    quadratic_table,
+    random_quadratic_points,
+)
 from ..numerics.random import generator
 from ..numerics.special import log_floor, log_normalize
 from ..numerics.supports import check_choice, check_least, check_level
@@ -45,11 +55,14 @@ Model: TypeAlias = NaiveBayes | OneDependence  # what an estimator learns
 METHODS = "auto", "analytic", "draws"
 
 _POINTS, _DRAWS = 1024, 1000  # points and draws by default
+_SKEWED_DRAWS = 4000  # by default for rows that are too skewed for points: of 1,000 draws few lie near such an end
 _NODES = 128  # quantiles that stand for one dimension, to average over it
 _NO_MEANS = 0  # quantiles where no average is wanted, but only the ends of intervals
 _TAILS = 0.2  # excess kurtosis of ℓ_1 − ℓ_0 beyond that of its Pearson III variable: two dimensions from there on
 _SKEWED, _SHARE = 1.3, 0.1  # skewness of a class from which on draws are better, if it has this share of the variance
 _NEGLIGIBLE = 36.0  # nats: exp(−36) is below the rounding of 1
+_MAX_CLASSES_OF_NET = 128  # above, points are random: a net of so many dimensions takes long and is no better
+_NOTABLE = 1e-3  # probability of a class, from which on its own tails are drawn where there are many classes
 _DRAWN = 1 << 22  # numbers of the draws of parameters that are made at a time
 _MOST_DRAWN = 1 << 10  # draws of parameters that are made at a time, at most
 _TABLE = 1 << 17  # numbers of a table of points worked on at a time: 1 MiB, inside a core's cache
@@ -97,7 +110,8 @@ def intervals(
     level : posterior mass inside, between 0 and 1
     method : "analytic" (this page), "draws" of all parameters, or "auto": draws for kernel densities, and for rows
         whose log joint is too skewed for a Pearson III variable, else analytic
-    n_draws : draws, by default 1,000; or points, rounded up to a power of two, by default 1,024
+    n_draws : draws, by default 1,000, or 4,000 for rows that are too skewed; or points, rounded up to a power of two,
+        by default 1,024
     seed : of either; all rows share one set of points
 
     Raises
@@ -162,7 +176,7 @@ def _over_posterior(
     θ are the parameters, and the posterior is that of θ given the data. The method "analytic" knows the distribution of
     the log joint log p(x, y = c | θ) from its first three moments; "draws" draws θ. With "auto" there are two passes:
     all rows by the analytic method, if the model has it, and then, from draws, those rows whose log joint is too skewed
-    for three moments. The second pass is a call of this function itself.
+    for three moments. The second pass is a call of this function itself. With many classes one pass does both.
 
     Parameters
     ----------
@@ -180,7 +194,8 @@ def _over_posterior(
     mean = np.zeros((n, c))
     ends = np.zeros((n, c, 2))
     skewed_rows = []  # positions, an array for each chunk
-    for chunk in _log_probabilities(nb, rows, used_method, size, seed, tails, n_nodes):
+    draws_notable_classes = method == "auto" and _can_draw_some_classes(nb, c)
+    for chunk in _log_probabilities(nb, rows, used_method, size, seed, tails, n_nodes, draws_notable_classes):
         log_ends = chunk.log_ends  # (m, c, 2) where they have a formula
         if log_ends is None:  # no formula: quantiles over the points or draws s of log_p (m, c, s)
             quantiles = np.quantile(chunk.log_p, tails, axis=-1)  # over the points or draws, (2, m, c)
@@ -194,7 +209,8 @@ def _over_posterior(
     # because rows are not skewed by that method
     drawn_rows = np.sort(np.concatenate(skewed_rows))
     if method == "auto" and len(drawn_rows):
-        drawn = _over_posterior(nb, rows_at(rows, drawn_rows), level, "draws", n_draws, seed, n_nodes)
+        n_skewed_draws = _SKEWED_DRAWS if n_draws is None else n_draws
+        drawn = _over_posterior(nb, rows_at(rows, drawn_rows), level, "draws", n_skewed_draws, seed, n_nodes)
         mean[drawn_rows] = drawn.mean
         ends[drawn_rows] = drawn.ends
     return MeanAndInterval(mean, ends)
@@ -216,19 +232,20 @@ def uncertainty(
     n, _ = _shape(nb, rows)
     total = np.zeros(n)
     epistemic = np.zeros(n)
-    for chunk in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):
-        # class probabilities p at equally likely θ, and their mean p̄ over θ
+    for chunk in _log_probabilities(nb, rows, method, n_draws, fix_seed(seed)):  # m rows at a time
+        # class probabilities p at s equally likely θ, and their mean p̄ over θ
         p = np.exp(chunk.log_p)  # (m, c, s)
         mean = p.mean(-1)  # (m, c)
         log_mean = log_floor(mean)
         total[chunk.rows] = -(mean * log_mean).sum(-1)  # entropy of p̄
 
-        # the mutual information is the mean over θ of KL(p ‖ p̄) = Σ_c p log(p/p̄). As Σ_c (p̄ − p) = 0 it is also that
-        # of Σ_c [p log(p/p̄) − p + p̄]. Each of these terms is at least 0, because log t ≥ 1 − 1/t with t = p/p̄, so
-        # that no digits cancel in the sum
+        # The epistemic part is the mean over θ of KL(p ‖ p̄) = Σ_c p log(p/p̄). Its terms have both signs and would
+        # cancel, so that p̄ − p is added to each. The sum stays the same, as p and p̄ both add up to 1 over the classes,
+        # but no term is negative any more: p log(p/p̄) ≥ p − p̄. Two classes with p = (.6, .4) and p̄ = (.5, .5) have
+        # the terms .109 and −.089, and after it .009 and .011: the sum is .020 both times
         log_ratio = np.maximum(chunk.log_p - log_mean[..., None], -1e3)  # log(p/p̄); where p is 0, p times it is 0 too
-        gain = p * log_ratio - p + mean[..., None]  # (m, c, s)
-        epistemic[chunk.rows] = np.maximum(gain.mean(-1), 0).sum(-1)
+        terms = p * log_ratio - p + mean[..., None]  # (m, c, s)
+        epistemic[chunk.rows] = np.maximum(terms.mean(-1), 0).sum(-1)
     epistemic = np.minimum(epistemic, total)  # rounding may exceed the total
     return Uncertainty(total, total - epistemic, epistemic)
 
@@ -317,6 +334,7 @@ def _log_probabilities(
     seed: int,
     tails: np.ndarray | None = None,
     n_nodes: int = _NODES,
+    draws_notable_classes: bool = False,
 ) -> Iterator[_Chunk]:
     """Log class probabilities of all rows at equally likely θ, a chunk of rows at a time.
 
@@ -331,6 +349,7 @@ def _log_probabilities(
     seed : where each chunk starts to draw, so that all have the same draws
     tails : (2,) probabilities of the ends of an interval; None if no interval is wanted
     n_nodes : quantiles that stand for the distribution where it has one dimension
+    draws_notable_classes : whether "analytic" draws the classes that a skewed row may belong to, of many classes
     """
     n, c = _shape(nb, rows)
     if method == "draws":
@@ -344,7 +363,8 @@ def _log_probabilities(
     widths = [c + block.shape[1] for block in nb.blocks.values() if block.shares_parameters]
     numbers_per_row = c * max([16, *widths])
     for part in slices(n, numbers_per_row, _MOMENTS):
-        moments = LogJointMoments.of(nb, rows_at(rows, part))  # type: ignore[arg-type]  # one dependence has draws alone
+        rows_of_part = rows_at(rows, part)
+        moments = LogJointMoments.of(nb, rows_of_part)  # type: ignore[arg-type]  # one dependence has draws alone
         positions = np.arange(n)[part]  # of these rows among all rows
 
         # of two classes the log odds may be one Pearson III variable (`single`, (n,) booleans), a shifted gamma
@@ -355,7 +375,9 @@ def _log_probabilities(
             yield _closed_form(moments, positions, is_closed, tails, n_nodes)
         other_rows = np.flatnonzero(~is_closed)
         if len(other_rows):
-            yield from _at_points(moments, positions, other_rows, n_draws, seed, is_for_tails=tails is not None)
+            notable = _NotableClasses(nb, rows_of_part, moments, seed) if draws_notable_classes else None
+            request = _PointRequest(n_draws, seed, is_for_tails=tails is not None)
+            yield from _at_points(moments, positions, other_rows, request, notable)
 
 
 def _closed_form(
@@ -399,41 +421,98 @@ def _closed_form(
     )
 
 
+class _PointRequest(NamedTuple):
+    """Which points are wanted.
+
+    Fields
+    ------
+    n_points : how many, rounded up to a power of two
+    seed : of the points, which all rows have in common
+    is_for_tails : whether quantiles are taken over the points
+    """
+
+    n_points: int
+    seed: int
+    is_for_tails: bool
+
+
+class _Points(NamedTuple):
+    """Standard random numbers behind the log joint of c classes, the same for all rows.
+
+    Fields
+    ------
+    of_classes : (c, s) normal, one for each class, behind the Pearson III variable of its log joint
+    of_quadratics : for each quadratic form what its classes share, and what each class has alone, at s points
+    """
+
+    of_classes: Float[np.ndarray, "c s"]
+    of_quadratics: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
+
+
 def _at_points(
     moments: "LogJointMoments",
     positions: Int[np.ndarray, " n"],
     chosen: Int[np.ndarray, " m"],
-    n_points: int,
-    seed: int,
-    is_for_tails: bool,
+    request: _PointRequest,
+    notable: "_NotableClasses | None",
 ) -> Iterator[_Chunk]:
     """Class probabilities of some rows at quasi-random points of the log joint of all c classes.
 
     The log joint ℓ_c = log p(x, y = c | θ) is random because θ is. Here it is a function of a few standard random
     numbers with the right moments: a Pearson III variable (shifted gamma) for each class, and for blocks whose classes
-    share a variance a quadratic form. A point is a vector of these numbers, uniform on (0, 1), independent, and the
-    same for all rows. Its coordinates are read in this order:
-
-    - c of them, as normal numbers: one for each class, behind the Pearson III variable of its log joint
-    - for each quadratic form, `dimensions` of them for what its classes share, and 2c for what each class has alone
-
-    Example: c = 2 classes and one form of 3 dimensions have the coordinates 0 1 | 2 3 4 5 6 7 8.
+    share a variance a quadratic form. A point is a vector of these numbers, independent, and the same for all rows.
 
     Parameters
     ----------
     moments, positions : of the log joint of n rows, and the positions of these among all rows
     chosen : (m,) which of the n rows
-    n_points : points, rounded up to a power of two
-    seed : of the points, which all rows have in common
-    is_for_tails : whether quantiles are taken over the points
+    request : how many points, and from which seed
+    notable : draws classes of skewed rows; None leaves these rows to the caller
     """
     c = moments.mean.shape[1]
-    quadratics = moments.quadratics
+    if c > _MAX_CLASSES_OF_NET:
+        points = _random_points(c, moments.quadratics, request)
+    else:
+        points = _net_of_points(c, moments.quadratics, request)
 
+    n_points = points.of_classes.shape[1]
+    rows_at_a_time = max(1, _TABLE // (c * n_points))  # a row has a table of c · s numbers
+    for batch in batches(len(chosen), rows_at_a_time):  # slices
+        chosen_rows = chosen[batch]
+        mean = moments.mean[chosen_rows]
+        relative_mean = mean - mean.max(1, keepdims=True)  # a term of the row does not change its class probabilities
+
+        # the log joint at the points, (rows of the batch, c, s): independent classes, and what quadratic forms add
+        table = pearson_iii(points.of_classes, relative_mean, moments.variance[chosen_rows], moments.third[chosen_rows])
+        for quadratic, points_of_quadratic in zip(moments.quadratics, points.of_quadratics, strict=True):
+            table += quadratic_table(quadratic, points_of_quadratic, chosen_rows)
+
+        is_skewed = moments.skewed[chosen_rows]
+        if notable is not None:
+            for position in np.flatnonzero(is_skewed).tolist():
+                notable.put_into(table[position], int(chosen_rows[position]))
+            is_skewed = np.zeros(len(chosen_rows), bool)  # nothing is left to be drawn
+
+        # log class probabilities: subtract log Σ_c exp of the log joint, in place, as the table is large
+        table -= table.max(1, keepdims=True)
+        table -= np.log(np.exp(table).sum(1, keepdims=True))
+        yield _Chunk(rows=positions[chosen_rows], log_p=table, log_ends=None, is_skewed=is_skewed)
+
+
+def _net_of_points(c: int, quadratics: tuple[SharedQuadratic, ...], request: _PointRequest) -> _Points:
+    """Quasi-random points of few classes.
+
+    Each is a vector of uniform numbers, whose coordinates are read in this order:
+
+    - c of them, as normal numbers: one for each class
+    - for each quadratic form, `dimensions` of them for what its classes share, and 2c for what each class has alone
+
+    Example: c = 2 classes and one form of 3 dimensions have the coordinates 0 1 | 2 3 4 5 6 7 8.
+    """
     # s = 2^power points, rounded up: 1000 points have 999 = 1111100111 in binary, 10 bits, so that s = 2^10 = 1024;
     # four times as many where the ends of intervals are quantiles over them
-    power = max(1, (n_points - 1).bit_length())
-    if is_for_tails and quadratics:
+    power = max(1, (request.n_points - 1).bit_length())
+    if request.is_for_tails and quadratics:
         power += 2
 
     # the points, with the number of coordinates rounded up to a power of two: so there are few sizes of them, and
@@ -441,32 +520,84 @@ def _at_points(
     lengths = [quadratic.dimensions + 2 * c for quadratic in quadratics]
     n_coordinates = c + sum(lengths)
     n_rounded = 1 << (n_coordinates - 1).bit_length()
-    z = _normal_points(n_rounded, power, seed)  # (n_rounded, s)
-    z_of_classes = z[:c]
+    z = _normal_points(n_rounded, power, request.seed)  # (n_rounded, s)
 
     # what each quadratic form makes of its coordinates, the next lengths[k] rows of `uniform`; the same for all rows
     uniform = ndtr(z[c:])  # normal numbers back to uniform ones, by the normal distribution function
-    points_of_quadratics = []
+    of_quadratics = []
     start = 0
     for quadratic, length in zip(quadratics, lengths, strict=True):
-        points_of_quadratics.append(quadratic_points(quadratic, uniform[start : start + length], c))
+        of_quadratics.append(quadratic_points(quadratic, uniform[start : start + length], c))
         start += length
+    return _Points(z[:c], of_quadratics)
 
-    rows_at_a_time = max(1, _TABLE // (c << power))  # a row has a table of c · 2^power = c << power numbers
-    for batch in batches(len(chosen), rows_at_a_time):  # slices
-        chosen_rows = chosen[batch]
-        mean = moments.mean[chosen_rows]
-        relative_mean = mean - mean.max(1, keepdims=True)  # a term of the row does not change its class probabilities
 
-        # the log joint at the points, (rows of the batch, c, s): independent classes, and what quadratic forms add
-        table = pearson_iii(z_of_classes, relative_mean, moments.variance[chosen_rows], moments.third[chosen_rows])
-        for quadratic, points in zip(quadratics, points_of_quadratics, strict=True):
-            table += quadratic_table(quadratic, points, chosen_rows)
+def _random_points(c: int, quadratics: tuple[SharedQuadratic, ...], request: _PointRequest) -> _Points:
+    """Plain random points of many classes, as many as the power of two from `n_points` on."""
+    n_points = 1 << max(1, (request.n_points - 1).bit_length())
+    of_classes = normal_numbers(c, n_points, request.seed)
+    # each form has its own seeds, of which it uses three
+    seeds = range(request.seed + 1, request.seed + 1 + 3 * len(quadratics), 3)
+    of_quadratics = [
+        random_quadratic_points(quadratic, seed, c, n_points) for quadratic, seed in zip(quadratics, seeds, strict=True)
+    ]
+    return _Points(of_classes, of_quadratics)
 
-        # log class probabilities: subtract log Σ_c exp of the log joint, in place, as the table is large
-        table -= table.max(1, keepdims=True)
-        table -= np.log(np.exp(table).sum(1, keepdims=True))
-        yield _Chunk(rows=positions[chosen_rows], log_p=table, log_ends=None, is_skewed=moments.skewed[chosen_rows])
+
+# --- many classes: draws of those that a row may belong to ------------------------------------------------------------
+
+
+def _can_draw_some_classes(nb: Model, c: int) -> bool:
+    """Whether there are many classes, each with parameters of its own, so that those of some can be drawn alone."""
+    if c <= _MAX_CLASSES_OF_NET or not isinstance(nb, NaiveBayes):
+        return False
+    return all(block.has_independent_classes for block in nb.blocks.values())
+
+
+@dataclass(frozen=True)
+class _NotableClasses:
+    """Draws of the log joint of the classes that a row may belong to.
+
+    Fields
+    ------
+    nb : the fitted model, whose classes are independent
+    rows, moments : n rows by block, and the moments of their log joint
+    seed : of the draws, which start anew for each row, so that a row alone has those that it has among others
+    """
+
+    nb: Any
+    rows: Rows
+    moments: "LogJointMoments"
+    seed: int
+
+    def put_into(self, log_joint: Float[np.ndarray, "c s"], row: int) -> None:
+        """Replace the log joint of these classes at s points, which is relative to the largest mean, by s draws."""
+        mean = self.moments.mean[row]
+        classes = np.flatnonzero(np.exp(log_normalize(mean)) >= _NOTABLE)
+        if len(classes):
+            log_joint[classes] = self._drawn(row, classes, log_joint.shape[1]) - mean.max()
+
+    def _drawn(self, row: int, classes: Int[np.ndarray, " k"], n_draws: int) -> Float[np.ndarray, "k s"]:
+        """Draws of log p(x, y = c | θ) of a row under k classes."""
+        rng = np.random.default_rng([self.seed, 1])  # other numbers than those of the points
+
+        # log π_c, by its moments: of π ~ Dirichlet(α) they tell nearly all, as α is a number of rows
+        mean, variance, third = (values[classes] for values in self.nb.classes.log_cumulants())
+        log_joint = pearson_iii(rng.standard_normal((len(classes), n_draws)), mean, variance, third)
+
+        # log p(x_block | θ_c) of every block, so many draws at a time that their parameters fit into memory
+        cells = rows_at(self.rows, slice(row, row + 1))
+        for name, block in self.nb.blocks.items():
+            some_classes = block.select_classes(classes)
+            n_parameters = sum(leaf.size for leaf in leaves(some_classes))
+            for batch in batches(n_draws, max(1, _DRAWN // n_parameters)):
+                theta = some_classes.sample(rng, (batch.stop - batch.start,))
+                log_density = some_classes.log_likelihood(theta, cells[name])  # (draws of the batch, 1, k)
+                log_joint[:, batch] += log_density[:, 0].T
+        return log_joint
+
+
+# --- draws of all parameters ------------------------------------------------------------------------------------------
 
 
 def log_probability_draws(
@@ -506,6 +637,21 @@ def log_probability_draws(
 # --- moments of the log joint, and points that have them ------------------------------------------------------------
 
 
+def _variances_of_terms(of_others: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
+    """The variance v of a term of each class, from the sums of v over all other classes.
+
+    Three classes with v = 1 2 3 have the sums 5 4 3 over the others. These add up to 12, in which each v is twice, so
+    that the sum of all v is 12/2 = 6; and v = 6 − (5 4 3) = 1 2 3.
+
+    Parameters
+    ----------
+    of_others : (n, c) sum of v over all classes but the one itself
+    """
+    n_classes = of_others.shape[1]
+    of_all = of_others.sum(1, keepdims=True) / max(n_classes - 1, 1)  # (n, 1); a single class has no others
+    return of_all - of_others
+
+
 @dataclass(frozen=True)
 class LogJointMoments:
     """Distribution of ℓ_c = log p(x_i, y = c | θ) over the posterior of θ, up to what all classes share.
@@ -543,11 +689,10 @@ class LogJointMoments:
             assert cumulants is not None, "see `resolve_method`"
             mean_of_block, variance_of_block, third_of_block = cumulants  # (n, c) each
             if block.is_composite:
-                # complement multinomial: ℓ_c = Σ_{k≠c} t_k, with independent terms t_k of variance v_k. As
-                # ℓ_c = Σ_k t_k − t_c, and Σ_k t_k is the same for all classes, −t_c serves as well. The block states
-                # V_c = Σ_{k≠c} v_k, and Σ_c V_c = (c − 1) Σ_k v_k, so that v_c = Σ_c V_c / (c − 1) − V_c
-                total = variance_of_block.sum(1, keepdims=True)
-                variance_of_block = total / max(variance_of_block.shape[1] - 1, 1) - variance_of_block
+                # Complement multinomial: ℓ_c is the sum of independent terms t_k of all other classes, so that the ℓ_c
+                # depend on each other. Less Σ_k t_k, which all classes share, ℓ_c is −t_c, and these are independent:
+                # the variance of t_c is wanted in the place of that of ℓ_c
+                variance_of_block = _variances_of_terms(variance_of_block)
             mean = mean + mean_of_block
             variance = variance + variance_of_block
             third = third + third_of_block

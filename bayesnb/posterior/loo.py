@@ -89,9 +89,9 @@ class LooResult:
     prior: str = "kept"
     exact: bool = True
     are_counts: bool = False
-    _groups: Any = field(default=None, repr=False, compare=False)
-    _posterior: Any = field(default=None, repr=False, compare=False)
-    _rows: Rows = field(default_factory=dict, repr=False, compare=False)
+    _groups: Any = field(default=None, repr=False, compare=False)  # (n,) group that a row leaves with; None: alone
+    _posterior: Any = field(default=None, repr=False, compare=False)  # of all rows, which predicts them for `p_loo`
+    _rows: Rows = field(default_factory=dict, repr=False, compare=False)  # what its method `log_joint` takes
 
     @functools.cached_property
     def log_joint(self) -> Float[np.ndarray, "n c"]:

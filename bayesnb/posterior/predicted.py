@@ -112,10 +112,11 @@ def central_interval(draws: Any, level: Scalar, method: Any = "linear") -> np.nd
 
 
 class Known:
-    """The posterior of a `LooResult` whose rows are their own table.
+    """A stand-in for the posterior of a `LooResult`: its `log_joint` returns its argument, as an array.
 
-    `LooResult` asks a posterior for the table log p(x_i, y = c) of its rows. Here what is given as rows is that table
-    already, so it is returned as an array.
+    `LooResult` gives its rows to the method `log_joint` of its posterior, and gets the table log p(x_i, y = c), (n, c).
+    Where this table is computed already, it is stored in the place of the rows, and this class in that of the
+    posterior.
     """
 
     log_joint = staticmethod(np.asarray)

@@ -36,7 +36,7 @@ class Remaining(NamedTuple):
     moved: Any
 
 
-def without(fitted: Statistics, removed: Statistics) -> Remaining:
+def without(fitted: Statistics, removed: Statistics, n_models: int = 1) -> Remaining:
     """The statistics of the rows that are left when some of the fitted rows are removed: their difference.
 
     Statistics are sums over rows: the weight of each class, and for each block (the columns of one family) sums such as
@@ -46,6 +46,8 @@ def without(fitted: Statistics, removed: Statistics) -> Remaining:
     ----------
     fitted, removed : statistics of all rows, and of those to remove; both hold the variances of their rounding
         (`error`), and their difference then holds the sum of these
+    n_models : how many models the classes belong to, the first c to the first one. A column may be constant in one
+        model and vary in the next
 
     Raises
     ------
@@ -56,7 +58,7 @@ def without(fitted: Statistics, removed: Statistics) -> Remaining:
 
     # what is left of the class weights (c,), whose `error` is the variance of their rounding, and of each block
     weight = _remaining_weight(difference.n, _BOUND * np.sqrt(difference.error))
-    blocks = {name: _remaining(block) for name, block in difference.blocks.items()}
+    blocks = {name: _remaining(block, n_models) for name, block in difference.blocks.items()}
 
     # all estimates together, and all that was moved. A class without rows has the weight 0 exactly, and so no error
     estimate = Statistics(
@@ -71,7 +73,7 @@ def without(fitted: Statistics, removed: Statistics) -> Remaining:
 # --- what is left of a block ------------------------------------------------------------------------------------------
 
 
-def _remaining(difference: Any) -> Remaining:
+def _remaining(difference: Any, n_models: int) -> Remaining:
     """What is left of a block, from the difference of its statistics, by the type of these statistics.
 
     - moments or cross products of real cells, totals of counts, numbers of events: their rounding is known
@@ -85,7 +87,7 @@ def _remaining(difference: Any) -> Remaining:
     """
     match difference:
         case Moments() | Scatter():
-            return _remaining_moments(difference)
+            return _remaining_moments(difference, n_models)
         case Totals():
             return _remaining_totals(difference)
         case Counts():
@@ -133,11 +135,15 @@ def _remaining_counts(difference: Counts) -> Remaining:
 
     A number of events is treated as a weight. `log_h` may have either sign, so that nothing about it can be wrong.
     """
-    # n twice, as `estimate` and `moved`; then log_h moved by the bound of its rounding
-    n = _remaining_weight(difference.n, _bound(difference, "n", difference.n))
+    # `_bound` is how much rounding may have added to a field of the statistics, in the shape of the last argument
+    n_bound = _bound(difference, "n", difference.n)
+    log_h_bound = _bound(difference, "log_h", difference.log_h)
+
+    # both fields as computed, and moved by these bounds
+    n = _remaining_weight(difference.n, n_bound)
     estimate = replace(difference, n=n.estimate, error=difference.error or {})
-    log_h = difference.log_h + _bound(difference, "log_h", difference.log_h)
-    return Remaining(estimate, replace(estimate, n=n.moved, log_h=log_h))
+    moved = replace(estimate, n=n.moved, log_h=difference.log_h + log_h_bound)
+    return Remaining(estimate, moved)
 
 
 def _remaining_totals(difference: Totals) -> Remaining:
@@ -172,40 +178,43 @@ def _remaining_totals(difference: Totals) -> Remaining:
     return Remaining(estimate, moved)
 
 
-def _remaining_moments(difference: Moments | Scatter) -> Remaining:
-    """What is left of weight, mean and squares, or cross products: a column that became constant has no spread.
+def _remaining_moments(difference: Moments | Scatter, n_models: int) -> Remaining:
+    """What is left of the weight, mean and squares of columns when rows are subtracted, as computed and as moved.
 
-    A refit to cells that are all equal would find their squares 0 exactly, and the mean equal to the cells. In a
-    difference rounding is left of both, which would count as spread. So a column is set to the exact values where
-    rounding explains all of its spread.
+    c classes, d columns. `Moments` hold the weight n, the mean, and ss, the sum of squares about the mean, (c, d) each.
+    `Scatter` holds n (c,), the mean (c, d) and the cross products ss (c, d, d). In both, `own` are the squares of each
+    column, (c, d).
 
-    c classes, d columns. `Moments` hold n, mean and ss, the sums of squares about the mean, as (c, d). `Scatter` holds
-    n (c,), mean (c, d) and cross products ss (c, d, d). `own` are the squares of each column, (c, d), in both: ss, or
-    its diagonal. `error` has the variance of the rounding of n, of n·mean and of ss, by class and column, (c, d).
+    A column whose remaining cells are all equal has squares of 0, and these cells as its mean. In a difference of sums
+    rounding is left of both, which would count as spread. So where rounding explains all of the spread, such a constant
+    column is set to the exact values.
 
     Returns
     -------
     `estimate`, and `moved`, in which n, mean and squares are larger by the bound of their rounding
     """
-    # a scatter has one weight for all columns of a class: it takes the largest of their bounds
+    # how much rounding may have added to the weight: a scatter has one weight for all columns of a class, which takes
+    # the largest of their bounds
     n_bound = _bound(difference, "n", difference.mean)  # (c, d)
-    n = _remaining_weight(difference.n, n_bound.reshape(*difference.n.shape, -1).max(-1))
+    is_scatter = isinstance(difference, Scatter)
+    n = _remaining_weight(difference.n, n_bound.max(-1) if is_scatter else n_bound)
 
     # sums of squares are not negative; if one is, beyond rounding, other rows were removed than fitted
-    if (difference.own < -_bound(difference, "ss", difference.mean)).any():
+    ss_bound = _bound(difference, "ss", difference.mean)  # (c, d)
+    if (difference.own < -ss_bound).any():
         raise ValueError(NEVER_FITTED.format("squares"))
 
-    # bounds on mean and squares, (c, d) both, 0 where no row is left; the error under the name "mean" is that of the
-    # sum n·mean, so that its bound is divided by n
+    # bounds on squares and mean, 0 where no row is left; what is known is the rounding of the sum n·mean, under the
+    # name "mean", so that its bound is divided by n
     is_empty = n.estimate <= 0  # of the shape of n: (c, d) or (c,)
     weight = along(n.estimate, difference.mean) + np.zeros_like(difference.mean)  # n by class and column, (c, d)
-    ss_bound = _zero_where(is_empty, _bound(difference, "ss", difference.mean))
-    mean_bound = _zero_where(is_empty, _bound(difference, "mean", difference.mean)) / _safe(weight)
+    bounds = _MomentBounds(
+        mean=_zero_where(is_empty, _bound(difference, "mean", difference.mean)) / _safe(weight),
+        ss=_zero_where(is_empty, ss_bound),
+    )
 
-    # constant columns get their value as the mean, and no squares; where that is certain, nothing is left to be moved
-    columns = _constant_columns(difference, weight, mean_bound, ss_bound)
-    mean_bound = np.where(columns.is_certain, 0, mean_bound)
-    ss_bound = np.where(columns.is_certain, 0, ss_bound)
+    # constant columns get their value as the mean, and no squares
+    columns = _constant_columns(difference, weight, bounds, n_models)
     mean = np.where(columns.is_constant, columns.value, difference.mean)
     estimate = replace(
         difference,
@@ -215,10 +224,20 @@ def _remaining_moments(difference: Moments | Scatter) -> Remaining:
         error=_error_of_rows(difference, is_empty),
     )
 
-    # of cross products only the diagonal is moved
-    if isinstance(difference, Scatter):
-        ss_bound = ss_bound[..., None] * np.eye(ss_bound.shape[-1])  # (c, d, d)
-    return Remaining(estimate, replace(estimate, n=n.moved, mean=estimate.mean + mean_bound, ss=estimate.ss + ss_bound))
+    # moved by the bounds; not where a column is constant for certain, and of cross products only the diagonal
+    mean_shift = np.where(columns.is_certain, 0, bounds.mean)  # (c, d)
+    ss_shift = np.where(columns.is_certain, 0, bounds.ss)  # (c, d)
+    if is_scatter:
+        ss_shift = ss_shift[..., None] * np.eye(ss_shift.shape[-1])  # (c, d, d)
+    moved = replace(estimate, n=n.moved, mean=estimate.mean + mean_shift, ss=estimate.ss + ss_shift)
+    return Remaining(estimate, moved)
+
+
+class _MomentBounds(NamedTuple):
+    """How much rounding may have added to mean and squares of each class and column, (c, d) both."""
+
+    mean: np.ndarray
+    ss: np.ndarray
 
 
 class _ConstantColumns(NamedTuple):
@@ -226,18 +245,19 @@ class _ConstantColumns(NamedTuple):
 
     Fields
     ------
-    is_constant : (d,) whether all squares, and differences of class means, are within their bounds
-    is_certain : (d,) whether the bounds are so small that a refit would find the same
-    value : (d,) the value of the column, exactly 0 if that is within its bound
+    is_constant : (c, d) whether all squares, and differences of class means, are within their bounds; the same in all
+        classes of a model
+    is_certain : (c, d) whether the bounds are so small that a refit would find the same
+    value : (c, d) the value of the column, exactly 0 if that is within its bound
     """
 
-    is_constant: Bool[np.ndarray, " d"]
-    is_certain: Bool[np.ndarray, " d"]
-    value: Float[np.ndarray, " d"]
+    is_constant: Bool[np.ndarray, "c d"]
+    is_certain: Bool[np.ndarray, "c d"]
+    value: Float[np.ndarray, "c d"]
 
 
 def _constant_columns(
-    difference: Moments | Scatter, weight: np.ndarray, mean_bound: np.ndarray, ss_bound: np.ndarray
+    difference: Moments | Scatter, weight: np.ndarray, bounds: _MomentBounds, n_models: int
 ) -> _ConstantColumns:
     """Which columns have one value in all remaining cells, of all classes, and that value.
 
@@ -249,38 +269,56 @@ def _constant_columns(
     Parameters
     ----------
     difference : statistics of the remaining rows; `own` are their squares by class and column
-    weight, mean_bound, ss_bound : (c, d) weight of the cells, and bounds on the rounding of their mean and squares
+    weight : (c, d) weight of the cells
+    bounds : how much rounding may have added to their mean and squares, (c, d) both
+    n_models : how many models the classes belong to, as in `without`
     """
-    # the value is the weighted mean of all classes; it has at most the rounding of the worst of them. A difference of a
-    # class mean and this value has at most the sum of both bounds
-    value = (weight * difference.mean).sum(0) / np.maximum(weight.sum(0), 1e-300)  # (d,)
-    largest_bound = abs(mean_bound).max(0)  # (d,)
-    has_no_spread = difference.own <= ss_bound  # (c, d)
-    has_same_mean = abs(difference.mean - value) <= mean_bound + largest_bound  # (c, d)
-    is_empty = weight <= 0  # a class without cells does not matter
-    is_constant = ((has_no_spread & has_same_mean) | is_empty).all(0)  # (d,)
+    # all arrays with an axis of models in front, (models, classes of each, d)
+    by_model = (n_models, -1, weight.shape[1])
+    weight = weight.reshape(by_model)
+    mean = difference.mean.reshape(by_model)
+    squares = difference.own.reshape(by_model)
+    mean_bound = bounds.mean.reshape(by_model)
+    ss_bound = bounds.ss.reshape(by_model)
+
+    # the value of a column is the weighted mean of all classes of a model, whose rounding is at most that of the worst
+    # of them; both (models, 1, d)
+    total = np.maximum(weight.sum(1, keepdims=True), 1e-300)
+    common_mean = (weight * mean).sum(1, keepdims=True) / total
+    bound_of_common_mean = abs(mean_bound).max(1, keepdims=True)
+
+    # constant: in each class that has cells, rounding explains the squares, and how far the mean is from the common one
+    has_no_spread = squares <= ss_bound
+    has_same_mean = abs(mean - common_mean) <= mean_bound + bound_of_common_mean
+    has_no_cells = weight <= 0
+    is_constant = ((has_no_spread & has_same_mean) | has_no_cells).all(1, keepdims=True)  # (models, 1, d)
 
     # a value within its bound is taken for 0
-    value = np.where(is_constant & (abs(value) <= largest_bound), 0, value)
+    is_zero = is_constant & (abs(common_mean) <= bound_of_common_mean)
+    value = np.where(is_zero, 0, common_mean)
 
-    # that it is constant is certain where the bounds are tiny beside the value itself, a share of 1e-12 at most. If
-    # every cell were off by 1e-12 · |value|, the squares would be weight · (1e-12 · value)². `_safe` puts 1 for a
-    # weight of 0
-    ss_is_sure = ss_bound <= _safe(weight) * (_NOISE * value) ** 2  # (c, d)
-    mean_is_sure = mean_bound <= _NOISE * abs(value)  # (c, d)
-    is_certain = is_constant & (ss_is_sure & mean_is_sure).all(0)  # (d,)
-    return _ConstantColumns(is_constant, is_certain, value)
+    # certainly constant: the bounds allow no cell to differ from the value by more than 1e-12 of it. Cells that all
+    # differ by so much have squares of weight · (1e-12 · value)²; `_safe` puts 1 for a weight of 0
+    ss_is_certain = ss_bound <= _safe(weight) * (_NOISE * value) ** 2  # (models, classes, d)
+    mean_is_certain = mean_bound <= _NOISE * abs(value)
+    is_certain = is_constant & (ss_is_certain & mean_is_certain).all(1, keepdims=True)  # (models, 1, d)
+
+    # all classes of a model have the same answer: back to the axes (c, d)
+    def for_all_classes(answer: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(answer, weight.shape).reshape(difference.mean.shape)
+
+    return _ConstantColumns(for_all_classes(is_constant), for_all_classes(is_certain), for_all_classes(value))
 
 
-def _squares(difference: Moments | Scatter, is_constant: Bool[np.ndarray, " d"]) -> np.ndarray:
+def _squares(difference: Moments | Scatter, is_constant: Bool[np.ndarray, "c d"]) -> np.ndarray:
     """Squares (c, d), or cross products (c, d, d), that are 0 in constant columns.
 
     Rounding leaves no square below 0; cross products stay as they are, as they may have either sign.
     """
     if isinstance(difference, Scatter):
-        # an entry (j, k) is 0 if column j or column k is constant: (d,) along the columns of the matrix, or (d, 1)
-        # along its rows
-        return np.where(is_constant | is_constant[:, None], 0, difference.ss)
+        # an entry (j, k) is 0 if column j or column k is constant: (c, 1, d) along the columns of the matrix, or
+        # (c, d, 1) along its rows
+        return np.where(is_constant[:, None, :] | is_constant[:, :, None], 0, difference.ss)
     return np.where(is_constant, 0, np.maximum(difference.ss, 0))
 
 
@@ -339,24 +377,25 @@ def is_certain(remaining: Remaining) -> bool:
     ----------
     remaining : statistics of the rows that are left, and the same moved by the bound of their rounding
     """
-    # every sum with its moved copy: first the class weights
-    pairs = [(remaining.estimate.n, remaining.moved.n)]
+    # every sum with its moved copy: the class weights, then the sums of each block (the columns of one family)
+    sums = [(remaining.estimate.n, remaining.moved.n)]
     for name, block in remaining.estimate.blocks.items():
         moved = remaining.moved.blocks[name]
         match block:
-            case Moments():
+            case Moments():  # weight, mean and squares
                 # a mean may be 0, so its change is measured in standard deviations of the cells
-                spread = np.sqrt(block.ss / _safe(block.n))
-                if (abs(moved.mean - block.mean) > _NO_DOUBT * spread).any():
+                standard_deviation = np.sqrt(block.ss / _safe(block.n))
+                if (abs(moved.mean - block.mean) > _NO_DOUBT * standard_deviation).any():
                     return False
-                pairs += [(block.n, moved.n), (block.ss, moved.ss)]
+                sums += [(block.n, moved.n), (block.ss, moved.ss)]
             case Totals():  # sums of counts
-                pairs += [(block.n, moved.n), (block.total, moved.total)]
+                sums += [(block.n, moved.n), (block.total, moved.total)]
             case Counts():  # numbers of events
-                pairs.append((block.n, moved.n))
+                sums.append((block.n, moved.n))
             case _:  # cross products, or statistics of unknown rounding
                 return False
-    changes_are_small = [(abs(moved - value) <= _NO_DOUBT * value).all() for value, moved in pairs]
+
+    changes_are_small = [(abs(moved - value) <= _NO_DOUBT * value).all() for value, moved in sums]
     return all(changes_are_small)
 
 

@@ -50,14 +50,16 @@ class Parameter:
         -------
         (m, k, l)
         """
-        # x as (m, 1, …, 1), with an axis for each axis of the parameters
+        # x as (m, 1, …, 1), with an axis for each axis of the parameters: 3 numbers for parameters (k, l) are (3, 1, 1)
         parameter_axes = [1] * np.ndim(self.law.mean())
         values = method(np.reshape(x, (-1, *parameter_axes)))  # (m, *shape of the parameters)
 
-        # the parameter axes after the class flattened to one: that of levels, or of a single entry. The law may have
-        # more entries than l: levels that only other features have, or all other features merged to one; these come
-        # last, and are cut off
+        # All axes after that of the class are made one: parameters (k, 1, l) or (k, l) give (m, k, l), and parameters
+        # (k,) give (m, k, 1).
         by_class = values.reshape(len(x), len(self.classes), -1)
+
+        # The law may have more entries than l: levels that only other features have, or all other features merged to
+        # one. These come last, and are cut off.
         return by_class[..., : len(self.levels)]
 
 
@@ -121,14 +123,7 @@ def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position
     position : of the feature among the columns of the block
     """
     inner = block.unwrapped  # of a block about a single class, the model of that class
-
-    # the levels of the feature, if its cells are any
-    cells = inner.cells_.kind
-    levels: list[Any] = [None]
-    if cells == "levels":
-        levels = estimator.model_.levels_of(j).tolist()
-    elif cells == "yes/no":
-        levels = [1]
+    levels = _shown_levels(estimator, inner.cells_.kind, j)
 
     # the marginal model of the feature: features that share a total, such as words, need one more, of all others. Other
     # families cannot merge columns, so that `lump_other_columns` is None, and have a model of the feature alone
@@ -137,31 +132,25 @@ def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position
 
     parameters = []
     for site, marginal in block_of_feature.marginals().items():
-        # a parameter is of all classes together, of the only class of the block, or of each class
-        dims = estimator.model_.block_dims(name, site, np.ndim(marginal.mean()))  # names of the axes of the site
-        has_class_axis = dims[0].endswith("class")
-        if not has_class_axis:
-            classes: list[int | None] = [None]
-        elif block.only_class is not None:
-            classes = [block.only_class]
-        else:
-            classes = [*range(inner.shape[0])]
+        # names of the axes of the site, such as ["class", "feature"]
+        axes = estimator.model_.block_dims(name, site, np.ndim(marginal.mean()))
+        classes = _classes_of(block, axes)
 
-        # where the feature stands in the array of the site, whose last axis is that of features, or the last but one
-        # where there are levels; of a covariance matrix only the variance of the feature is shown
+        # where the feature is in the array of the site: on the last axis, or, where there are levels, on the last but
+        # one. Of a covariance matrix only the diagonal is shown, the variance of the feature
         law = marginal
-        place: tuple[Any, ...] = (..., position)
-        if cells == "levels":
-            place = (..., position, slice(None))
+        index: tuple[Any, ...] = (..., position)
+        if inner.cells_.kind == "levels":
+            index = (..., position, slice(None))
         if isinstance(marginal, InverseWishartMarginal):
             law = marginal.diagonal()
-            place = (..., position, position)
+            index = (..., position, position)
 
         parameters.append(
             Parameter(
                 block=name,
                 site=site,
-                at=place,
+                at=index,
                 kind=inner.names_.get(site, site),
                 levels=levels,
                 classes=classes,
@@ -170,6 +159,35 @@ def _parameters_in_block(estimator: Any, block: Any, name: str, j: int, position
             )
         )
     return parameters
+
+
+def _classes_of(block: Any, axes: list[str]) -> list[int | None]:
+    """The positions of the classes that have a parameter of their own; [None] if all classes share one.
+
+    Parameters
+    ----------
+    block : the model of some columns, for all classes or for a single one
+    axes : names of the axes of the parameter; the first is that of the classes unless they share it
+    """
+    has_class_axis = axes[0].endswith("class")
+    if not has_class_axis:
+        return [None]
+    if block.only_class is not None:
+        return [block.only_class]
+    return [*range(block.unwrapped.shape[0])]
+
+
+def _shown_levels(estimator: Any, kind: str, j: int) -> list[Any]:
+    """The levels of feature j that a table has a line for: all, only the 1 of yes/no, or [None] for numbers.
+
+    Parameters
+    ----------
+    estimator : the fitted estimator, with the names of the levels
+    kind : what a cell is: "levels", "yes/no", or a kind of number
+    """
+    if kind == "levels":
+        return list(estimator.model_.levels_of(j).tolist())
+    return [1] if kind == "yes/no" else [None]
 
 
 def _class_label(estimator: Any, block: Any, k: int | None) -> Any:
@@ -220,11 +238,11 @@ def _lines(parameter: Parameter, point: np.ndarray, level: Scalar) -> list[tuple
     point : the estimate, for each class and level
     level : posterior mass inside the interval
     """
-    # quantiles of the marginal distributions at both tails, (2, classes, levels): (classes, levels) each. The estimate
-    # may lack an axis of length 1, and is brought to the same shape
+    # the ends of the interval: quantiles of the marginal distributions at both tails, (classes, levels) each
     tails = [(1 - level) / 2, (1 + level) / 2]
     low, high = parameter.of_each(parameter.law.ppf, tails)
-    estimate = point.reshape(low.shape)
+    estimate = point.reshape(low.shape)  # it may lack an axis of length 1
+
     kind = parameter.kind
     if kind == "variance":
         estimate = np.sqrt(estimate)

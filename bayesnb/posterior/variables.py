@@ -101,11 +101,11 @@ class Variables:
                     named[site] = Variable(sites[site], tuple(dims))
                     continue
 
-                # column i of the site, whose axes are (chain, draw, class, feature, level); the attributes say which
-                # column of which site it is, so that the site can be put together again
+                # one variable for each column, cut out of (chain, draw, class, feature, level). The attributes say
+                # which column of which site it is, so that the site can be put together again
                 for i, column in enumerate(self.columns[name]):
+                    of_column = sites[site][..., i, :]  # (chain, draw, class, level)
                     attrs = {SITE: site, COLUMN: i}
-                    of_column = sites[site][..., i, :]
                     named[f"{column.name}.{parameter}"] = Variable(of_column, (dims[0], column.dim), attrs=attrs)
         return named
 
@@ -118,10 +118,9 @@ class Variables:
         """
         named: dict[str, Variable] = {}
         for name, x in rows.items():
-            if self.model.blocks[name].cells_.kind in _WHOLE_KINDS and not np.isnan(x).any():
-                cells = x.astype(int)
-            else:
-                cells = x
+            are_whole_numbers = self.model.blocks[name].cells_.kind in _WHOLE_KINDS and not np.isnan(x).any()
+            cells = x.astype(int) if are_whole_numbers else x
+
             # columns that differ in their levels: a variable for each, with the words of its levels beside it
             if name in self.columns:
                 for i, column in enumerate(self.columns[name]):
@@ -153,19 +152,22 @@ def variables_of(fitted: Any, model: NaiveBayes) -> Variables:
     taken = {*model.blocks}  # names that are in use
     positions = fitted.block_columns  # by block, the positions of its columns in X
     labels = fitted.feature_names  # of the columns of X
-    for part in fitted.parts:
-        levels = _levels_by_block(part.model)
-        if not _differ([of_column for of_block in levels.values() for of_column in of_block]):
-            continue
+
+    for part in fitted.parts:  # a part is an estimator of its own, of some columns
+        levels = _levels_by_block(part.model)  # of each column of each block, None for a column of numbers
+        levels_of_columns = [of_column for of_block in levels.values() for of_column in of_block]
+        if not _differ(levels_of_columns):
+            continue  # the columns of the part share an array
+
         prefix = "" if part.only_class is None else f"{part.name}.{part.model.classes[0]}."
         for inner, name in part.block_names.items():  # the same block in the estimator of the part, and in the model
             columns[name] = []
-            for j, of_column in zip(positions[name].tolist(), levels[inner], strict=True):
-                text = prefix + _column_text(labels[j])
-                if text in taken:  # two columns of the same name: the position makes it another
-                    text += f"_{j}"
-                taken.add(text)
-                columns[name].append(_LevelColumn(text, as_coordinate(of_column)))
+            for j, words in zip(positions[name].tolist(), levels[inner], strict=True):  # column j of X, and its levels
+                variable = prefix + _column_text(labels[j])
+                if variable in taken:  # two columns of the same name: the position makes it another
+                    variable += f"_{j}"
+                taken.add(variable)
+                columns[name].append(_LevelColumn(variable, as_coordinate(words)))
     return Variables(fitted, model, columns)
 
 

@@ -69,9 +69,9 @@ class Rule(NamedTuple):
 
 
 def search_range(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array]:
-    """The range of t in which a log density f(t) is less than `DEPTH` nats below its peak, for several f at once.
+    """The range of t in which a log density f(t) is less than 34 nats below its peak, for several f at once.
 
-    A grid over the range finds where f is large enough, and a finer grid over that part follows: a zoom.
+    A grid over the whole range finds the part in which f is that large. A finer grid over this part follows, and so on.
 
     Parameters
     ----------
@@ -82,19 +82,24 @@ def search_range(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[
     -------
     Lower and upper ends, (…) each.
     """
-    # `_zoomed` gives the ends of the part of the range in which f is large, and how many nodes of its grid lie there
-    xp = namespace(low, high)  # numpy, or jax.numpy for JAX arrays
-    if xp is not np:  # JAX needs a number of steps that does not depend on the values
-        return repeated(lambda ends: _zoomed(f, *ends)[:2], _ZOOMS, (low, high))
+
+    # `_zoomed` gives the ends of the part in which f is large, and how many nodes of its grid lie there
+    def smaller_part(ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        new_low, new_high, _ = _zoomed(f, *ends)
+        return new_low, new_high
+
+    if namespace(low, high) is not np:  # JAX needs a number of steps that does not depend on the values
+        return repeated(smaller_part, _ZOOMS, (low, high))
     for zoom in range(_ZOOMS):
         low, high, n_near = _zoomed(f, low, high)
-        if zoom and (n_near > _RESOLVED_NODES).all():  # the last grid was fine enough
+        is_fine_enough = (n_near > _RESOLVED_NODES).all()
+        if zoom and is_fine_enough:  # at least two grids
             break
     return low, high
 
 
 def _zoomed(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array, Array, Array]:
-    """One zoom: the part of a range in which a log density f is less than `DEPTH` nats below its peak.
+    """The part of a range in which a log density f is less than 34 nats below its peak, to the nodes of a coarse grid.
 
     Parameters
     ----------
@@ -110,13 +115,16 @@ def _zoomed(f: Callable[[Array], Array], low: Array, high: Array) -> tuple[Array
     value = f(t)
     is_near = value > value.max(0) - DEPTH  # near the peak
 
-    # The part begins one node before the first near node and ends one node after the last, as f may reach that far.
-    # `argmax` of truth values is the position of the first True; from behind it is the number of nodes after the last.
-    # (F, F, T, T, F): the first True is at 2, from behind at 1; so the part goes from node 1 to node 5 − 1 = 4.
+    # The first and the last near node. `argmax` of truth values is the position of the first True; from behind it is
+    # the number of nodes after the last one. Of five nodes (F, F, T, T, F) the first is 2; one is after the last, 3.
+    first_near = is_near.argmax(0)
     nodes_after_last = is_near[::-1].argmax(0)
-    first = xp.maximum(is_near.argmax(0) - 1, 0)
-    last = xp.minimum(_SEARCH_NODES - nodes_after_last, _SEARCH_NODES - 1)
-    inner_low = xp.take_along_axis(t, first[None], 0)[0]
+    last_near = _SEARCH_NODES - 1 - nodes_after_last
+
+    # the part begins one node before and ends one node after, as f may be large up to there
+    first = xp.maximum(first_near - 1, 0)
+    last = xp.minimum(last_near + 1, _SEARCH_NODES - 1)
+    inner_low = xp.take_along_axis(t, first[None], 0)[0]  # t at node `first` of each f
     inner_high = xp.take_along_axis(t, last[None], 0)[0]
     return inner_low, inner_high, is_near.sum(0)
 
@@ -156,11 +164,12 @@ def gauss_legendre(low: Array, high: Array, n: int) -> Rule:
     low, high : (…) ends of each range
     n : number of nodes
     """
-    # on [−1, 1]; nodes get the precision of the ends, and an axis for each of theirs
+    # nodes and weights on [−1, 1], in the precision of the ends; their shape (n, 1, …) broadcasts against the ends (…)
     xp = namespace(low, high)  # numpy, or jax.numpy for JAX arrays
     place, weight = _legendre(n)  # (n,) each
-    place = place.astype(low.dtype).reshape(-1, *(1,) * np.ndim(low))  # (n, 1, …)
-    log_weight = np.log(weight).astype(low.dtype).reshape(place.shape)
+    column = (-1, *(1,) * np.ndim(low))
+    place = place.astype(low.dtype).reshape(column)
+    log_weight = np.log(weight).astype(low.dtype).reshape(column)
 
     # moved to [low, high], whose length is 2 half: weights are multiplied by half
     half = (high - low) / 2
@@ -282,13 +291,14 @@ class BandwidthPosterior:
 
         # Only points whose prior differs need a posterior of their own. In leave-one-out a row may change the prior,
         # because the cells scale it.
-        is_moved = self._is_moved(priors)  # (q,)
+        has_other_prior = self._is_moved(priors)  # (q,)
+        same = np.flatnonzero(~has_other_prior)
+        other = np.flatnonzero(has_other_prior)
         average = np.empty(len(u))
-        if not is_moved.all():
-            average[~is_moved] = self._log_average(u[~is_moved], leaving[~is_moved], cells)
-        if is_moved.any():
-            moved_priors = priors.select(is_moved)
-            average[is_moved] = self._log_average_of_each(u[is_moved], leaving[is_moved], cells, moved_priors)
+        if len(same):
+            average[same] = self._log_average(u[same], leaving[same], cells)
+        if len(other):
+            average[other] = self._log_average_of_each(u[other], leaving[other], cells, priors.select(other))
         return average
 
     def _log_average(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
@@ -302,27 +312,33 @@ class BandwidthPosterior:
         leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
         cells : centres of the kernels
         """
-        t, log_weight, _, _ = self.rule  # nodes and weights over the range that holds the mass of the posterior, (g,)
-        log_f = _log_density(u, leaving, cells, t)  # (g, q), at g nodes of t = log h
-        log_integrand = self._log_density_at_nodes[:, None] + log_f  # log (p f), but for the normaliser of p
-        average = logsumexp(log_integrand + log_weight[:, None], 0) - self._log_normalizer
+        # the integrand p f at g nodes of t = log h, which cover the range that holds the mass of the posterior p
+        t, log_weight, _, _ = self.rule  # nodes and the logarithms of their weights, (g,) each
+        log_p = self._log_density_at_nodes[:, None]  # (g, 1), but for the normaliser
+        log_f = _log_density(u, leaving, cells, t)  # (g, q)
+        log_integrand = log_p + log_f
 
-        # Far from all cells the integrand p f may peak beyond the range of the posterior p, because wide kernels reach
-        # farther. It is then still large at the last node, less than 22 nats below its peak. If the prior ends there
-        # anyway (`_is_cut_above`), there is nothing beyond.
+        # log Σ weight p f, less the normaliser of p
+        average = logsumexp(log_integrand + log_weight[:, None], 0) - self._log_normalizer  # (q,)
+        if self._is_cut_above:  # the prior ends where the nodes end
+            return average
+
+        # Far from all cells the integrand may peak beyond the nodes, because wide kernels reach farther. It is then
+        # still large at the last node, less than 22 nats below its peak.
         is_beyond = log_integrand[-1] > log_integrand.max(0) - _OPEN_END_DEPTH
-        if is_beyond.any() and not self._is_cut_above:
-            far = np.flatnonzero(is_beyond)
+        far = np.flatnonzero(is_beyond)
+        if len(far):
             average[far] = self._log_average_beyond(u[far], leaving[far], cells)
         return average
 
     def _log_average_of_each(
         self, u: np.ndarray, leaving: np.ndarray, cells: Cells, priors: BandwidthPriors
     ) -> np.ndarray:
-        """The log kernel density at points, averaged over log h, where each point has its own prior of log h, (q,).
+        """The log kernel density at points, averaged over t = log h, where each point has its own prior of t, (q,).
 
-        All posteriors are taken at common nodes, as this posterior times the ratio of two priors. Points that these
-        nodes do not serve are done prior by prior.
+        The posterior under another prior is this posterior times the ratio of the two priors. So all points share the
+        nodes at which functions of t are computed. Points that these nodes do not serve, because their posterior lies
+        elsewhere, are done prior by prior.
 
         Parameters
         ----------
@@ -334,28 +350,30 @@ class BandwidthPosterior:
 
         # at nodes t (g,): the log posterior of each point, and the same plus log f, (g, q) each
         def tables(t: np.ndarray) -> _Tables:
-            log_posterior = self.log_density(t)[:, None] + self._change_of_prior(t, priors)  # (g, q)
-            return _Tables(log_posterior, log_posterior + _log_density(u, leaving, cells, t))
+            log_ratio = self._change_of_prior(t, priors)  # log of its prior over that of this posterior
+            log_posterior = self.log_density(t)[:, None] + log_ratio
+            log_f = _log_density(u, leaving, cells, t)
+            return _Tables(log_posterior, log_posterior + log_f)
 
-        averages = self._averages_at_nodes(tables, priors)  # (q,) averages, and which of them need a posterior anew
-
-        # The others, grouped by equal priors. `np.unique` gives the distinct priors, and for each point the number of
-        # its prior among them: priors a, b, a have the numbers 0, 1, 0.
+        averages = self._averages_at_nodes(tables, priors)  # of each point, and whether it needs a refit instead
         unserved = np.flatnonzero(averages.needs_refit)
+
+        # These are grouped by equal priors. `np.unique` gives the distinct priors, and for each point the number of its
+        # prior among them: the priors a, b, a have the numbers 0, 1, 0.
         fields = np.stack(priors.select(unserved))  # (3, points): centre, low and high
         distinct, number_of_point = np.unique(fields, axis=1, return_inverse=True)  # (3, p) of p distinct priors
         for number, prior in enumerate(distinct.T):
-            rows = unserved[number_of_point.ravel() == number]
-            averages.log_average[rows] = self._with_prior(*prior)._log_average(u[rows], leaving[rows], cells)
+            points = unserved[number_of_point.ravel() == number]
+            posterior = self._with_prior(*prior)
+            averages.log_average[points] = posterior._log_average(u[points], leaving[points], cells)
         return averages.log_average
 
     def _log_average_beyond(self, u: np.ndarray, leaving: np.ndarray, cells: Cells) -> np.ndarray:
-        """The averaged log kernel density at points far from all cells, (q,).
+        """The log kernel density at points far from all cells, averaged over t = log h, (q,).
 
-        Only wide kernels reach there, so bandwidths count that the posterior has hardly any mass for.
-
-        The integral over t = log h is the sum of one over the range of the posterior, and one from there to the upper
-        limit, over the range that holds the mass of the integrand of each point.
+        Only wide kernels reach there, so bandwidths count that the posterior has hardly any mass for. The integral over
+        t has two parts: over the range that holds the mass of the posterior, whose nodes all points share, and from
+        there to the upper limit of t, where each point has nodes of its own, around the peak of its integrand.
 
         Parameters
         ----------
@@ -363,51 +381,53 @@ class BandwidthPosterior:
         leaving : (q,) weight of the cell at each u that is left out, in leave-one-out; 0 for a new point
         cells : centres of the kernels
         """
-        # within the range, at nodes (g,) that all points share; F is the log posterior without its normaliser
+        # within the range: log Σ weight p f at nodes (g,); `log_density` is log p, but for its normaliser
         inner = _rule_of_range(self.rule.low, self.rule.high, WIDE_NODES)
+        log_p = self.log_density(inner.t)[:, None]  # (g, 1)
         log_f = _log_density(u, leaving, cells, inner.t)  # (g, q)
-        of_inner = logsumexp(self.log_density(inner.t)[:, None] + log_f + inner.log_weight[:, None], 0)  # (q,)
+        log_inner = logsumexp(log_p + log_f + inner.log_weight[:, None], 0)  # (q,)
 
-        # above it, at nodes (g, q) of each point
+        # above it: log (p f) at nodes t (g, q); the kernels are summed, and divided by h √(2π) and the mass
         mass = cells.total_without(u, leaving)  # (q,), the weight of all cells but what leaves
 
-        # log [p(t) f(u; eᵗ)], (g, q), at nodes t (g, q): the kernels are summed, and divided by h √(2π) and the mass
         def log_integrand(t: np.ndarray) -> np.ndarray:
             sums = log_sums_of_each(u, leaving, cells, np.exp(t))
             return self._log_density_above(t) + density_of_sums(sums, mass, t)
 
+        # the part of the range above in which the integrand of each point has its mass, and the integral over it
         begin = np.full(len(u), self.rule.high)
         end = np.full(len(u), self.high)
-        low, high = search_range(log_integrand, begin, end)  # (q,) each, where the mass of the integrand is
+        low, high = search_range(log_integrand, begin, end)  # (q,) each
         outer = gauss_legendre(low, high, WIDE_NODES)
-        of_outer = logsumexp(log_integrand(outer.t) + outer.log_weight, 0)  # (q,)
-        return np.logaddexp(of_inner, of_outer) - self._log_normalizer  # log (inner + outer)/normaliser
+        log_outer = logsumexp(log_integrand(outer.t) + outer.log_weight, 0)  # (q,)
+        return np.logaddexp(log_inner, log_outer) - self._log_normalizer  # log (inner + outer)/normaliser
 
     @cached_property
     def _log_density_above(self) -> Callable[[np.ndarray], np.ndarray]:
-        """F, the log posterior density of t = log h up to a constant, above the range of the posterior: t → F(t).
+        """A quick function of t: the log posterior density of t = log h above the range of the posterior.
 
-        It is interpolated by Chebyshev polynomials, because it is needed at many t and each value costs sums over all
-        cells. Coefficients of a smooth function decrease quickly, so the last ones show the error of the interpolation:
-        the number of nodes is doubled until they are below a tolerance.
+        The exact one, `log_density`, costs sums over all cells for each t. So it is computed at some nodes, and
+        interpolated between them by a sum of Chebyshev polynomials, Σ_q f_q T_q. The coefficients f_q of a smooth
+        function decrease quickly, so the last ones show the error: the number of nodes is doubled until they are small.
         """
-        # t from the upper end of the range of the posterior to the upper limit of the prior is middle + half · place,
-        # with the place on [−1, 1]
+        # t goes from the upper end of the posterior's range to the upper limit of the prior; its place is on [−1, 1]
         half = (self.high - self.rule.high) / 2
         middle = self.rule.high + half
-        for n in _OUTER_NODES:  # 33, 65, … 513
-            # the coefficients are the cosine transform of the values at Chebyshev's nodes
-            place = np.cos(np.pi * (np.arange(n) + 0.5) / n)  # on [−1, 1]
-            values = self.log_density(middle + half * place)
-            coefficients = dct(values, type=2) / n
-            coefficients[0] /= 2  # T₀ = 1 has twice the norm of the other polynomials
 
-            # The error that is allowed is 1e-11 nats, whatever the values are up to 1e11 nats. Only beyond is it more,
-            # 1e-22 of the largest value.
+        for n in _OUTER_NODES:  # 33, 65, … 513
+            place = _chebyshev_nodes(n)
+            values = self.log_density(middle + half * place)
+            coefficients = _chebyshev_coefficients(values)
+
+            # 1e-11 nats are allowed; for values beyond 1e11 nats, which have fewer digits, 1e-22 of the largest
             tolerance = _OUTER_ERROR * max(1.0, abs(values).max() * _OUTER_ERROR)
             if abs(coefficients[-4:]).max() < tolerance:
                 break
-        return lambda t: chebval((t - middle) / half, coefficients)
+
+        def interpolated(t: np.ndarray) -> np.ndarray:
+            return chebval((t - middle) / half, coefficients)
+
+        return interpolated
 
     # --- priors of single rows ----------------------------------------------------------------------------------------
 
@@ -435,100 +455,110 @@ class BandwidthPosterior:
         return (priors.centre - self.centre) * (t[:, None] - (priors.centre + self.centre) / 2)
 
     def _averages_at_nodes(self, tables: Callable[[np.ndarray], "_Tables"], priors: BandwidthPriors) -> "_Averages":
-        """Log densities of rows, each averaged over a posterior of its own, and which rows the nodes do not serve.
+        """Log densities of rows, each averaged over its own posterior of the bandwidth, and which rows need a refit.
 
-        The average of a row is ∫ f(u; eᵗ) p(t) dt / ∫ p(t) dt, with t = log h, its posterior p and the kernel density f
-        at its cell u. Both integrals are over the nodes that all rows share, and over the piece from there to the row's
-        own limits: the rows may have different limits of t, and the shared nodes lie within those of all rows served.
+        The average of a row is ∫ f p dt / ∫ p dt over t = log h, with its posterior p and the kernel density f at its
+        cell. Rows may have different limits of t. So both integrals have up to three parts:
+
+            t:    limit of the row    lower edge    shared nodes    upper edge    limit of the row
+
+        The shared nodes are within the limits of all rows, and an edge goes from there to the row's own limit.
 
         Parameters
         ----------
-        tables : nodes of t = log h, (g,) → unnormalised log p and log f p of each row there, (g, q) each
+        tables : nodes t (g,) → log p, but for its normaliser, and log (f p) of each row there, (g, q) each
         priors : (q,) of each row, whose limits are those of its integral
         """
-        # the shared nodes: `edges` are the pieces at both ends of the range, between shared nodes and limits of rows
+        # the part that all rows share: a sum over its nodes
         edges = self._edges(priors)
-        rule = self._rule_between(edges)  # nodes and weights between the two
-        middle = tables(rule.t)  # two tables (g, q)
-        log_z = [logsumexp(middle.log_posterior + rule.log_weight[:, None], 0)]  # log ∫ p, (q,) for each piece
-        log_integral = [logsumexp(middle.integrand + rule.log_weight[:, None], 0)]  # log ∫ f p, likewise
+        rule = self._rule_between(edges)
+        shared = tables(rule.t)  # two tables (g, q)
+        log_of_p = [logsumexp(shared.log_posterior + rule.log_weight[:, None], 0)]  # log ∫ p of each part, (q,) each
+        log_of_fp = [logsumexp(shared.integrand + rule.log_weight[:, None], 0)]  # log ∫ f p, likewise
 
-        # the pieces at the lower and at the upper limits
+        # the edges; one is empty if no row has a limit beyond the shared nodes
         for edge in edges:
             if not edge.is_empty:
                 at_edge = tables(edge.nodes)
-                log_z.append(edge.log_integral(at_edge.log_posterior))
-                log_integral.append(edge.log_integral(at_edge.integrand))
+                log_of_p.append(edge.log_integral(at_edge.log_posterior))
+                log_of_fp.append(edge.log_integral(at_edge.integrand))
 
-        # the pieces add up: log of the ratio of two sums
-        log_average = np.logaddexp.reduce(log_integral) - np.logaddexp.reduce(log_z)
+        # the parts add up
+        log_average = np.logaddexp.reduce(log_of_fp) - np.logaddexp.reduce(log_of_p)
 
-        # A row is not served where its limits are out of reach, or an integrand, p or f p, is still large where the
-        # nodes end (less than 22 nats below its peak) and no limit cuts it off.
+        # A row needs a refit where its limits are out of reach, or where p or f p is still large at the first or last
+        # node, less than 22 nats below its peak, and no limit cuts it off there.
         needs_refit = ~np.isfinite(log_average) | edges.lower.is_far | edges.upper.is_far
-        for table in middle:  # log p, then log f p
-            bound = table.max(0) - _OPEN_END_DEPTH
+        for log_table in shared:  # log p, then log (f p)
+            bound = log_table.max(0) - _OPEN_END_DEPTH
             if not self._is_cut_below:
-                needs_refit |= table[0] > bound
+                needs_refit |= log_table[0] > bound
             if not self._is_cut_above:
-                needs_refit |= table[-1] > bound
+                needs_refit |= log_table[-1] > bound
         return _Averages(log_average, needs_refit)
 
     def _edges(self, priors: BandwidthPriors) -> "_Edges":
-        """The pieces of the range of t = log h between the nodes that all rows share and the limits of each row.
+        """The parts of the range of t = log h between the nodes that all rows share and the limits of each row.
 
-        Where the range ends because the posterior has no mass beyond, a row has no such piece.
+        A prior of t has a lower and an upper limit, and those of the rows differ a little. That matters at an end of
+        the range only if a limit cuts the posterior there. If the posterior has no mass beyond, the part is empty.
 
         Parameters
         ----------
         priors : (q,) of each row, with its limits
         """
-        # How far from a limit there is mass: the steeper the posterior is at an end, the less far. With a slope of s
-        # nats per unit of t the density has fallen by 75 nats at the distance 75/s.
-        t, _, low, high = self.rule
-        slopes = np.diff(self._log_density_at_nodes) / np.diff(t)  # between nodes, nats per unit of t
-        slope = abs(slopes[[0, -1]])  # at both ends
-        depth = _EDGE_DEPTH / np.maximum(slope, 1)
+        low = self.rule.low  # the range of the posterior with all rows
+        high = self.rule.high
 
-        # No mass beyond the range: an empty piece, from the end of the range to itself for each row. The arguments of
-        # `_Edge` are where the shared nodes end, the limits of the rows, and which rows have a limit that is elsewhere.
-        lower = _Edge(low, np.full(len(priors.low), low), priors.low > low)
-        upper = _Edge(high, np.full(len(priors.high), high), priors.high < high)
+        # How far from an end there is mass: a density that falls by s nats per unit of t is 75 nats lower at the
+        # distance 75/s. Slopes are those between the first two and between the last two nodes.
+        slopes = abs(np.diff(self._log_density_at_nodes) / np.diff(self.rule.t))
+        depth_of_lower = _EDGE_DEPTH / np.maximum(slopes[0], 1)
+        depth_of_upper = _EDGE_DEPTH / np.maximum(slopes[-1], 1)
 
-        # a limit of the prior ends the range: the limits of the rows lie around that of the posterior with all rows
+        # a limit cuts the posterior: the limits of the rows lie around that of the posterior with all rows; otherwise
+        # the part is empty, from the end of the range to itself, and rows whose limit is inside of the range are far
         if self._is_cut_below:
-            lower = _Edge.at_lower(priors.low, self.low, depth[0])
+            lower = _Edge.at_lower(priors.low, self.low, depth_of_lower)
+        else:
+            lower = _Edge(inner=low, limit=np.full(len(priors.low), low), is_far=priors.low > low)
         if self._is_cut_above:
-            upper = _Edge.at_upper(priors.high, self.high, depth[1])
+            upper = _Edge.at_upper(priors.high, self.high, depth_of_upper)
+        else:
+            upper = _Edge(inner=high, limit=np.full(len(priors.high), high), is_far=priors.high < high)
         return _Edges(lower, upper)
 
     def _rule_between(self, edges: "_Edges") -> Rule:
-        """The quadrature over t = log h between two edges: that of this posterior where none has moved.
+        """Nodes of t = log h, with weights, that all rows share: between the lower and the upper edge.
 
-        An end moves inside where the limits of some rows lie inside of the range. The limits of a prior move together
-        with its centre, so the posteriors of these rows may be shifted in the same direction, by as much. So the other
-        end moves outside, unless a limit of the prior is there.
+        They are those of this posterior if the edges are where its range ends. An end has moved inside where the limits
+        of some rows lie inside of the range. The limits of a prior move together with its centre, so the posteriors of
+        these rows may be shifted in the same direction, by as much. So the other end moves outside, unless a limit of
+        the prior is there.
         """
-        low = edges.lower.inner  # where the nodes that all rows share begin, and where they end
+        low = edges.lower.inner  # where the shared nodes begin, and where they end
         high = edges.upper.inner
         if low == self.rule.low and high == self.rule.high:
             return self.rule
 
-        # low − rule.low and rule.high − high are how far the ends have moved inside
         if not self._is_cut_above:
-            high = min(high + (low - self.rule.low), self.high)
+            moved_up = low - self.rule.low  # how far the lower end has moved inside
+            high = min(high + moved_up, self.high)
         if not self._is_cut_below:
-            low = max(low - (self.rule.high - high), self.low)
-        return _rule_of_range(low, high, WIDE_NODES if high - low > _WIDE_RANGE else _NODES)
+            moved_down = self.rule.high - high  # and the upper end
+            low = max(low - moved_down, self.low)
+        n_nodes = WIDE_NODES if high - low > _WIDE_RANGE else _NODES
+        return _rule_of_range(low, high, n_nodes)
 
     # --- leave-one-out ------------------------------------------------------------------------------------------------
 
     def log_loo(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors | None = None) -> np.ndarray:
-        """The leave-one-out log density of rows at their cells, averaged over the bandwidth, (e,).
+        """The log density of each row under all other rows, averaged over the bandwidth, (e,): leave-one-out.
 
-        For a row at the value v it is log ∫ f(v; eᵗ) p(t) dt over t = log h. The row is in neither the kernels of f nor
-        the posterior p of the bandwidth; so p is another function for each row. All of them are computed at common
-        nodes t, in one pass, which serves nearly all rows; the others have a posterior fitted anew, one by one.
+        For a row at the value v it is log ∫ f(v; eᵗ) p(t) dt over t = log h, with f the kernel density and p the
+        posterior of t. The row is in neither of them, so p is another function for each row. All of them are computed
+        at common nodes t, in one pass, which serves nearly all rows. The others have a posterior fitted anew, one by
+        one.
 
         Parameters
         ----------
@@ -541,22 +571,23 @@ class BandwidthPosterior:
         if priors is None:
             priors = self._prior_of_all_rows.select(np.zeros(len(cell), int))  # the same for each row
 
-        # `_Averages` has two fields (e,): the log density of each row, and whether it still needs a refit, because the
-        # common nodes do not serve it. They serve only if enough cells and weight remain without any row.
-        too_few = self.cells.total - 2 * max(leaving.max(), 1) <= 0
-        if len(self.cells.value) < _FEW_CELLS or too_few:
-            averages = _Averages(np.zeros(len(cell)), np.ones(len(cell), bool))
+        # common nodes, if enough cells and weight remain without any row
+        has_few_cells = len(self.cells.value) < _FEW_CELLS
+        has_little_weight = self.cells.total - 2 * max(leaving.max(), 1) <= 0
+        if has_few_cells or has_little_weight:  # no row is done, and all need a refit
+            averages = _Averages(log_average=np.zeros(len(cell)), needs_refit=np.ones(len(cell), bool))
         else:
             averages = self._log_loo_at_nodes(cell, leaving, priors)
 
+        # the rows that the nodes did not serve
         for e in np.flatnonzero(averages.needs_refit):
             averages.log_average[e] = self._log_loo_by_refit(int(cell[e]), leaving[e], priors.select(e))
         return averages.log_average
 
     def _log_loo_at_nodes(self, cell: np.ndarray, leaving: np.ndarray, priors: BandwidthPriors) -> "_Averages":
-        """Leave-one-out log densities of rows at their cells, averaged over the bandwidth, at common nodes of log h.
+        """Leave-one-out log densities of rows, averaged over the bandwidth at common nodes of t = log h.
 
-        The posterior of log h without a row is that with it, plus what the departure of the row changes.
+        The log posterior of t without a row is that with it, plus what the departure of the row changes.
 
         Parameters
         ----------
@@ -566,10 +597,15 @@ class BandwidthPosterior:
 
         # at nodes t (g,): the log posterior of each row without it, and the same plus its log density, (g, e) each
         def tables(t: np.ndarray) -> _Tables:
-            log_a = self._log_factor_sums(t)  # (g, m) kernel sums in the factors of the product
-            log_posterior = self._log_density_of_sums(t, log_a)[:, None] + self._change_of_prior(t, priors)  # (g, e)
+            log_a = self._log_factor_sums(t)  # (g, m) log of the kernel sums from which the posterior is made
+            with_row = self._log_density_of_sums(t, log_a)[:, None]  # the log posterior with all rows, (g, 1)
+
+            # what changes without each row: its prior, if the row scales it, and the product of leave-one-out densities
+            log_posterior = with_row + self._change_of_prior(t, priors)  # (g, e)
             log_posterior += self._change_of_posterior(t, log_a, cell, leaving)
-            return _Tables(log_posterior, log_posterior + self._log_density_without(t, log_a, cell, leaving))
+
+            log_density = self._log_density_without(t, log_a, cell, leaving)  # of the row at its cell
+            return _Tables(log_posterior, log_posterior + log_density)
 
         with np.errstate(invalid="ignore"):  # NaN where another cell is left alone: the row is refitted
             return self._averages_at_nodes(tables, priors)
@@ -577,11 +613,14 @@ class BandwidthPosterior:
     def _change_of_posterior(
         self, t: np.ndarray, log_a: np.ndarray, cell: np.ndarray, leaving: np.ndarray
     ) -> np.ndarray:
-        """What the departure of each row changes in the log posterior density of t = log h, (g, e), up to constants.
+        """How the log posterior density of t = log h changes without each row, (g, e), up to constants.
 
-        The log posterior is the log prior and Σ_k w_k log (A_k/h), the leave-one-out product: cell k, of weight w_k,
-        under the kernels of all other cells, whose sum is A_k/h up to constants. A row of weight ρ leaves the kernel
-        sums of all other cells, its own factor of the product, and with it ρ of the normalisers 1/h: + ρ t.
+        The log posterior is the log prior plus Σ_k w_k log (A_k/h): the product of the densities of all cells k, of
+        weights w_k, each under the kernels of all other cells, whose sum is A_k. Without a row of weight ρ at cell i
+
+        1. its kernel is missing in the sums of all other cells;
+        2. its own factor is missing, and ρ of the normalisers 1/h with it: −log h = −t becomes + ρ t;
+        3. copies of the row, equal rows that stay at its cell, have a factor in which the row is missing.
 
         Parameters
         ----------
@@ -589,24 +628,26 @@ class BandwidthPosterior:
         log_a : (g, m) log A_k, A_k the kernel sums in the factors of the m cells; −∞ for a cell that is alone
         cell, leaving : (e,) positions of the cells of the rows, in ascending order, and the weights ρ of the rows
         """
-        # the factors of all other cells, log(1 − ρ K_ki/A_k) each
+        # 1. all other cells: `change_of_other_factors` gives Σ_k w_k log(1 − ρ K_ki/A_k), K_ki the kernel of the row
         h = np.exp(t)
-        weight = self.cells.weight[cell]
         change = change_of_other_factors(cell, leaving, self.cells, log_a, h)  # (g, e)
 
-        # + ρ t, and less the factor of the row's own cell, w_i log A_i; a cell that is alone has none
-        own_factor = np.where(np.isneginf(log_a[:, cell]), 0, weight * log_a[:, cell])
+        # 2. less the factor of the row's own cell, w_i log A_i, which a cell that is alone has not; and + ρ t
+        weight = self.cells.weight[cell]  # w_i, (e,)
+        log_a_of_row = log_a[:, cell]  # (g, e)
+        own_factor = np.where(np.isneginf(log_a_of_row), 0, weight * log_a_of_row)
         change += leaving * t[:, None] - own_factor
 
-        # Copies of the row may stay at its cell, with the weight w′ = w_i − ρ. Their factor is w′ log of the kernel sum
-        # without the row and one unit of theirs, ρ + min(w′, 1).
+        # 3. Copies of the weight w′ = w_i − ρ have the factor w′ log A′. The kernel sum A′ is without the row and
+        # without one unit of the copies themselves: the weight ρ + min(w′, 1) leaves it.
         remaining = weight - leaving
         remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)  # less is rounding
-        copies = np.flatnonzero(remaining > 0)  # rows that have some
-        if len(copies):
-            without = leaving[copies] + np.minimum(remaining[copies], 1)
-            log_sum = log_sums(self.cells.value[cell[copies]], without, self.cells, h)
-            change[:, copies] += remaining[copies] * log_sum
+        has_copies = np.flatnonzero(remaining > 0)  # rows
+        if len(has_copies):
+            weight_of_copies = remaining[has_copies]
+            leaving_sum = leaving[has_copies] + np.minimum(weight_of_copies, 1)
+            log_sum = log_sums(self.cells.value[cell[has_copies]], leaving_sum, self.cells, h)
+            change[:, has_copies] += weight_of_copies * log_sum
         return change
 
     def _log_density_without(
@@ -675,7 +716,7 @@ class _Averages(NamedTuple):
 
 @dataclass(frozen=True)
 class _Edge:
-    """The piece of the range of t = log h between the nodes that all rows share and the limit of each row.
+    """A part of the range of t = log h: between the nodes that all rows share and the limit of each row.
 
     At lower limits it lies to the left of the shared nodes, at upper limits to the right:
 
@@ -738,35 +779,35 @@ class _Edge:
     def nodes(self) -> np.ndarray:
         """(k,) Chebyshev's nodes between the outermost limit, place −1, and the shared nodes, place 1."""
         middle = (self._outermost + self.inner) / 2
-        return middle + (self.inner - middle) * np.cos(np.pi * (np.arange(_EDGE_NODES) + 0.5) / _EDGE_NODES)
+        return middle + (self.inner - middle) * _chebyshev_nodes(_EDGE_NODES)
 
     def log_integral(self, log_values: np.ndarray) -> np.ndarray:
         """log of the integral of each row's integrand over t, from the limit of the row to the shared nodes, (q,).
 
-        Rows are integrated over t = log h. They share nodes up to `inner`; beyond, each row has a limit of its own:
+        The rows share nodes up to `inner`; beyond, each row has a limit of its own. At the lower end of t, for example:
 
-            lower limits:   outermost … limit of the row … inner | shared nodes
+            t:    outermost limit    …    limit of the row    …    inner | shared nodes
 
-        1. The logarithm of the integrand is known at the nodes of this piece, and interpolated between them by
-           Chebyshev polynomials.
-        2. Each row is integrated from its own limit on, by Gauss–Legendre quadrature of the interpolated values.
+        1. The logarithm of the integrand is known at 16 nodes from the outermost limit to `inner`. Between them it is
+           interpolated by a sum of Chebyshev polynomials.
+        2. Each row is integrated from its own limit to `inner`, by Gauss–Legendre quadrature of interpolated values.
 
         Parameters
         ----------
         log_values : (k, q) logarithms of the integrands at `nodes`
         """
-        # coefficients of the polynomials, by the cosine transform, (k, q)
-        coefficients = dct(log_values, type=2, axis=0) / _EDGE_NODES
-        coefficients[0] /= 2
+        coefficients = _chebyshev_coefficients(log_values)  # (k, q)
 
-        # The part of each row, (q,): from its limit towards `inner`, but only as far as there is mass (`depth`). The
-        # signed distance is positive at lower limits and negative at upper ones, where the limit is the upper end.
-        to_inner = np.clip(self.inner - self.limit, -self.depth, self.depth)
-        end = self.limit + to_inner
-        with np.errstate(divide="ignore"):  # a row whose limit is where the nodes begin has the integral 0
-            rule = gauss_legendre(np.minimum(self.limit, end), np.maximum(self.limit, end), _NODES)  # nodes (g, q)
+        # The range of each row, (q,): from its limit towards `inner`, but only as far as there is mass, `depth`. The
+        # distance is positive at lower limits, which are left of `inner`, and negative at upper ones.
+        distance = np.clip(self.inner - self.limit, -self.depth, self.depth)
+        end = self.limit + distance
+        left = np.minimum(self.limit, end)
+        right = np.maximum(self.limit, end)
+        with np.errstate(divide="ignore"):  # a row whose limit is at `inner` has the integral 0
+            rule = gauss_legendre(left, right, _NODES)  # nodes and log weights, (g, q) each
 
-        # interpolated values there; places are −1 at the outermost limit and 1 at `inner`
+        # interpolated values at the nodes of each row; the place of t is −1 at the outermost limit and 1 at `inner`
         middle = (self._outermost + self.inner) / 2
         place = (rule.t - middle) / (self.inner - middle)
         log_integrand = chebval(place, coefficients, tensor=False)  # (g, q)
@@ -824,6 +865,26 @@ class KnownBandwidth:
         priors : (e,) without each row, whose centres are the known log h, if the row changes it
         """
         return self.log_average(self.cells.value[cell], leaving, self.cells, priors)
+
+
+def _chebyshev_nodes(n: int) -> np.ndarray:
+    """The n Chebyshev nodes on [−1, 1], cos(π (i + ½)/n), at which `_chebyshev_coefficients` needs the values, (n,)."""
+    return np.cos(np.pi * (np.arange(n) + 0.5) / n)
+
+
+def _chebyshev_coefficients(values: np.ndarray) -> np.ndarray:
+    """Coefficients f_q of the polynomial Σ_q f_q T_q that has given values at Chebyshev's nodes, as `chebval` takes it.
+
+    They are f_q = (2/n) Σ_i cos(π q (i + ½)/n) value_i, and half of that for q = 0. SciPy's cosine transform is twice
+    the sum.
+
+    Parameters
+    ----------
+    values : (n, …) at the n nodes; further axes are further functions
+    """
+    coefficients = dct(values, type=2, axis=0) / len(values)
+    coefficients[0] /= 2
+    return coefficients
 
 
 def _rule_of_range(low: float, high: float, n: int) -> Rule:

@@ -52,29 +52,33 @@ class Cells(NamedTuple):
         return 2 * (_REACH + float(np.log(self.weight.sum() / self.weight.min())))
 
     def total_without(self, u: np.ndarray, leaving: np.ndarray) -> np.ndarray:
-        """Sum of all weights but one that leaves the cell at u, for each of several u, (q,).
+        """The weight of all cells without the weight that leaves the cell at u, for each of several u, (q,).
 
-        It is the sum of the weights before the cell, after it, and of what remains at the cell. A difference of sums
-        would lose digits where the cell holds most of the weight.
+        Cells 1, 4, 6 of weights 2, 3, 1 have the weight 6. If 2 of it leaves the cell u = 4, the weight is 4: 2 before
+        the cell, 1 that remains at it, and 1 after it. These three are added, because the difference 6 − 2 would lose
+        digits where the cell holds nearly all of the weight.
 
         Parameters
         ----------
         u, leaving : (q,) cells, and the weight that leaves each of them; nothing leaves where u is no cell
         """
-        # The first cell that is not below u, and whether it is u. In the cells 1, 4, 6 it is 1 for both u = 4, which is
-        # a cell, and u = 3, which is none: there a search from the right gives 2 and 1.
-        first = np.searchsorted(self.value, u)
-        is_cell = np.searchsorted(self.value, u, side="right") > first
+        # How many cells are before u, and how many are not after it. These differ by one if u is a cell: in the example
+        # they are 1 and 2 for u = 4, but 1 and 1 for u = 3.
+        n_before = np.searchsorted(self.value, u)  # (q,)
+        n_not_after = np.searchsorted(self.value, u, side="right")
+        is_cell = n_not_after > n_before
 
+        # the weight before the cell, and after it
         weight_of_first = np.concatenate([[0], np.cumsum(self.weight)])  # at k: of the first k cells, (m + 1,)
         weight_from = np.concatenate([np.cumsum(self.weight[::-1])[::-1], [0]])  # at k: of cell k and all after it
+        before = weight_of_first[n_before]
+        after = weight_from[n_not_after]
 
-        # Before the cell + what remains at it + after it. The sum after begins at `first` + 1 if u is the cell `first`
-        # (True counts as 1), and at `first` if u is no cell, so that nothing is skipped.
-        weight = np.where(is_cell, np.append(self.weight, 0)[first], 0)  # (q,)
+        # what remains at it
+        weight = np.where(is_cell, np.append(self.weight, 0)[n_before], 0)  # (q,)
         remaining = weight - leaving
         remaining = np.where(remaining > rounding(weight) * weight, remaining, 0)  # less is rounding
-        return weight_of_first[first] + remaining + weight_from[first + is_cell]
+        return before + remaining + after
 
     def without(self, cell: Any, leaving: Any) -> "Cells":
         """The cells that remain when a weight leaves one of them, given by its position."""
@@ -105,23 +109,22 @@ def log_sums(
         return np.full((len(h), len(u)), -np.inf)
     sums = np.empty((len(h), len(u)))
 
-    # Much work: the loop, which gets three things more.
-    # - `rounding`: what share of a weight is rounding (1e-12), so that a cell of which no more remains counts as none;
-    # - `reach`: beyond this squared distance, in bandwidths, from the nearest cell kernels are too small to count;
-    # - TRANSLATIONS: how kernels between two intervals of the line expand in polynomials. Cells of an interval are
-    #   summed once as a polynomial, which then serves all targets of another interval.
-    if use_compiled_loop(_COST_OF_EXPONENTIAL * u.size * len(cells.value) * h.size):
-        from ._compiled_kernels import TRANSLATIONS
+    # much work: the loop
+    n_exponentials = len(h) * len(u) * len(cells.value)
+    if use_compiled_loop(_COST_OF_EXPONENTIAL * n_exponentials):
+        from ._compiled_kernels import TRANSLATIONS  # a table by which kernels of near cells are summed together
         from ._compiled_kernels import log_sums as loop
 
-        loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, TRANSLATIONS, sums)  # fills `sums`
+        lost = rounding(cells.weight)  # 1e-12: a cell of which no more than this share remains counts as none
+        reach = cells.reach  # squared distance in bandwidths beyond which kernels are too small to count
+        loop(u, leaving, cells.value, cells.weight, h, lost, reach, TRANSLATIONS, sums)  # fills `sums`
         return sums
 
     # little work: the formula, for some targets at a time, so that its table (g, q, m) stays small
     step = max(1, _NUMBERS_OF_TABLE // (len(cells.value) * len(h)))
     for first in range(0, len(u), step):
         part = slice(first, first + step)
-        sums[:, part] = _log_sums(u[part], *cells, h[:, None], leaving[part])
+        sums[:, part] = _log_sums(u[part], cells.value, cells.weight, h[:, None], leaving[part])
     return sums
 
 
@@ -136,15 +139,19 @@ def log_sums_of_each(
     cells : values v_k and weights w_k
     h : g bandwidths of each target
     """
-    if use_compiled_loop(_COST_OF_EXPONENTIAL * h.size * len(cells.value)):  # much work; see `log_sums`
+    # much work: a compiled loop
+    n_exponentials = h.size * len(cells.value)
+    if use_compiled_loop(_COST_OF_EXPONENTIAL * n_exponentials):
         from ._compiled_kernels import log_sums_of_each as loop
 
+        lost = rounding(cells.weight)  # 1e-12: a cell of which no more than this share remains counts as none
         sums = np.empty(h.shape)
-        loop(u, leaving, *cells, h, rounding(cells.weight), cells.reach, sums)  # fills `sums`
+        loop(u, leaving, cells.value, cells.weight, h, lost, cells.reach, sums)  # fills `sums`
         return sums
 
-    # little work: the formula, one row of bandwidths at a time
-    return np.stack([_log_sums(u, *cells, h[g, None], leaving)[0] for g in range(len(h))])
+    # little work: the formula, one row of bandwidths (q,) at a time, whose result is (1, q)
+    rows = [_log_sums(u, cells.value, cells.weight, h_of_targets[None], leaving)[0] for h_of_targets in h]
+    return np.stack(rows)
 
 
 def change_of_other_factors(
@@ -154,12 +161,16 @@ def change_of_other_factors(
     log_a: Float[np.ndarray, "g m"],
     h: Float[np.ndarray, " g"],
 ) -> Float[np.ndarray, "g e"]:
-    """How the log leave-one-out product of a kernel density changes at all other cells when a weight leaves a cell.
+    """How the log leave-one-out product of a kernel density changes when one cell loses weight, but for its own factor.
 
-    For a weight ρ and a cell i it is Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k], with K_ki = exp(−½ (v_k − v_i)²/h²).
-    A_k = Σ_l w_l K_kl − u_k, with u_k = min(w_k, 1), is the sum in the factor of cell k. NaN where a cell is left
-    alone, so that it has no factor any more. The leave-one-out product is Π_k (A_k/h)^w_k: every cell k, of weight
-    w_k, under the kernels of all other cells.
+    The leave-one-out product is Π_k (A_k/h)^w_k: every cell k, of weight w_k, under the kernels of all other cells. Up
+    to constants, A_k/h is its density, with A_k = Σ_l w_l K_kl − u_k, where u_k = min(w_k, 1) is one unit of the cell
+    itself, and K_kl = exp(−½ (v_k − v_l)²/h²). If a weight ρ leaves cell i, every sum A_k becomes A_k − ρ K_ki. So the
+    change is
+
+        Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k].
+
+    NaN where a cell is left alone, so that it has no factor any more.
 
     Parameters
     ----------
@@ -169,17 +180,19 @@ def change_of_other_factors(
     h : bandwidths of the kernels K
     """
     unit = np.minimum(cells.weight, 1)  # u_k, (m,)
-    lost = rounding(cells.weight)  # the share of a weight that counts as rounding
     change = np.empty((len(h), len(cell)))
 
-    # much work: a loop in linear time. `reach` is the squared distance in bandwidths beyond which kernels do not count,
-    # and TRANSLATIONS a table by which kernels of cells that are close together are summed as one polynomial
-    if use_compiled_loop(_COST_OF_EXPONENTIAL * len(cell) * log_a.size):
-        from ._compiled_kernels import TRANSLATIONS
+    # much work: a compiled loop in linear time
+    n_exponentials = len(cell) * log_a.size
+    if use_compiled_loop(_COST_OF_EXPONENTIAL * n_exponentials):
+        from ._compiled_kernels import TRANSLATIONS  # a table by which kernels of near cells are summed together
         from ._compiled_kernels import change_of_other_factors as loop
 
-        for g in range(len(h)):
-            loop(cell, leaving, *cells, unit, log_a[g], h[g], lost, cells.reach, TRANSLATIONS, change[g])
+        value, weight = cells
+        lost = rounding(weight)  # 1e-12: a cell of which no more than this share remains counts as none
+        reach = cells.reach  # squared distance in bandwidths beyond which kernels are too small to count
+        for g in range(len(h)):  # fills `change[g]`
+            loop(cell, leaving, value, weight, unit, log_a[g], h[g], lost, reach, TRANSLATIONS, change[g])
         return change
 
     # little work: the formula, for some cells i at a time, so that its table (e, m) stays small
@@ -194,12 +207,12 @@ def change_of_other_factors(
 def _changes(
     cell: np.ndarray, leaving: np.ndarray, cells: Cells, unit: np.ndarray, log_a: np.ndarray, h: Any
 ) -> Float[np.ndarray, " e"]:
-    """How a log leave-one-out product changes at all other cells when a weight ρ leaves cell i, at one bandwidth, (e,).
+    """How a log leave-one-out product changes, but for the factor of cell i, when a weight ρ leaves that cell, (e,).
 
-    It is Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k]: the product has the factor A_k^w_k for each cell k, with A_k the
-    sum of the kernels at cell k, and K_ki = exp(−½ (v_k − v_i)²/h²). Each term is w_k log(1 − share), with ρ K_ki/A_k
-    the share of cell i in the sum at cell k. Where the share is so large that the difference would lose digits, the sum
-    without cell i is made anew.
+    The product has the factor A_k^w_k for each cell k, with A_k the sum of the kernels at cell k. The weight ρ takes
+    ρ K_ki out of this sum, K_ki = exp(−½ (v_k − v_i)²/h²), which is the share ρ K_ki/A_k of it. So the change is
+    Σ_{k≠i} w_k log(1 − share). Where a share is so large that 1 − share loses digits, the sum without the weight is
+    made anew. There is one bandwidth.
 
     Parameters
     ----------
@@ -211,7 +224,7 @@ def _changes(
     """
     # the share ρ K_ki/A_k of each cell i in the sum at each cell k, (e, m)
     value, weight = cells
-    squared = ((value[cell][:, None] - value) / h) ** 2
+    squared = ((value[cell][:, None] - value) / h) ** 2  # squared distances of i and k, in bandwidths
     with np.errstate(over="ignore"):  # where A_k is tiny; such shares are replaced below
         share = leaving[:, None] * np.exp(-0.5 * squared - log_a)
     share[:, np.isneginf(log_a)] = 0  # a cell k that is alone has no factor
@@ -245,22 +258,26 @@ def _log_sums(u: Array, value: Array, weight: Array, h: Array, leaving: Array) -
     """
     xp = namespace(u, value, weight, h, leaving)  # numpy, or jax.numpy for JAX arrays
 
-    # What remains of each cell for each target, (q, m): at the target 4 with `leaving` 1, the cells 1 and 4 of the
-    # weights 1 and 2 have 1 and 1. What is no more than rounding counts as 0.
-    remaining = weight - leaving[:, None] * (value == u[:, None])
+    # What remains of each cell for each target, (q, m). Of the cells 1 and 4 with the weights 1 and 2, (1, 1) remain
+    # for the target 4 with `leaving` 1, and (1, 2) for any other target. What is no more than rounding counts as 0.
+    is_at_target = value == u[:, None]
+    remaining = weight - leaving[:, None] * is_at_target
     remaining = xp.where(remaining > rounding(remaining) * weight, remaining, 0)
+    has_cells = (remaining > 0).any(-1)  # (q,)
 
-    # Squared distances z², (q, m), and that of the nearest remaining cell, z₀², (q,). Values of weight 0, with which
-    # JAX's arrays are filled up, may be anything; infinite distances are made finite. Without any cell z₀² is 0, and
-    # the result −∞ is set at the end.
-    squared = xp.minimum((u[:, None] - xp.where(weight != 0, value, 0)) ** 2, xp.finfo(u.dtype).max)
-    has_cells = (remaining > 0).any(-1)
+    # squared distances z², (q, m); a value of weight 0, with which JAX's arrays are filled up, may be anything, and is
+    # taken as 0; infinite distances are made finite
+    distance = u[:, None] - xp.where(weight != 0, value, 0)
+    squared = xp.minimum(distance**2, xp.finfo(u.dtype).max)
+
+    # z₀² of the nearest cell that remains, (q,); 0 where none does, as the result is then set below
     nearest = xp.where(remaining > 0, squared, xp.inf).min(-1, initial=xp.inf)
     near = xp.where(has_cells, nearest, 0)
 
     # the sum relative to the nearest cell, and its logarithm
     rate = 0.5 / h**2
-    kernels = remaining * xp.exp(-rate[..., None] * xp.maximum(squared - near[:, None], 0))  # (g, q, m)
+    excess = xp.maximum(squared - near[:, None], 0)  # z² − z₀², (q, m)
+    kernels = remaining * xp.exp(-rate[..., None] * excess)  # (g, q, m)
     total = xp.where(has_cells, kernels.sum(-1), 1)
     return xp.where(has_cells, xp.log(total) - rate * near, -xp.inf)
 
@@ -289,13 +306,17 @@ def log_density(
 
         return jax.lax.map(lambda t: _traced_density(u, value, weight, t, w), t)
 
-    # Sums at targets in ascending order, as `log_sums` wants them, put back into the order of u: u = (5, 2, 4) has the
-    # order (1, 2, 0), and `sums[:, (1, 2, 0)]` receives the sums at 2, 4, 5.
+    # the sums of kernels at the points in ascending order, as `log_sums` wants them
     order = np.argsort(u, kind="stable")
     cells = Cells(value.astype(float), weight.astype(float))
+    sums_in_order = log_sums(u[order].astype(float), w[order].astype(float), cells, np.exp(t.astype(float)))
+
+    # put back into the order of u: u = (5, 2, 4) has the order (1, 2, 0), and the places 1, 2, 0 receive the sums at
+    # 2, 4, 5
     sums = np.empty((len(t), len(u)))
-    sums[:, order] = log_sums(u[order].astype(float), w[order].astype(float), cells, np.exp(t.astype(float)))
-    return density_of_sums(sums, cells.total - w, t[:, None]).astype(t.dtype)  # divided by h √(2π) and the weight
+    sums[:, order] = sums_in_order
+    mass = cells.total - w  # the weight of all cells in a sum, (q,)
+    return density_of_sums(sums, mass, t[:, None]).astype(t.dtype)  # divided by h √(2π) and the mass
 
 
 def density_of_sums(log_sum: Array, mass: Array, t: Array) -> Float[Array, "g q"]:
@@ -344,17 +365,22 @@ def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> 
 
     pieces = [*np.ndindex(c, d)]  # (0, 0), (0, 1), …
 
-    # `nested_work` says that the work is one of several pieces, so that functions inside of it do not start threads
-    def in_turn(piece: tuple[int, int]) -> Any:
+    def result_of(piece: tuple[int, int]) -> Any:
+        k, j = piece
+        return f(k, j)
+
+    # the same, but functions inside of f see that they do one of several pieces, and start no threads
+    def result_in_turn(piece: tuple[int, int]) -> Any:
         with nested_work(len(pieces)):
-            return f(*piece)
+            return result_of(piece)
 
     # in threads if a piece is large enough, 2¹⁸ exponentials on average; otherwise one after the other
     if cost > _NUMBERS_OF_TABLE * len(pieces):
-        results: Any = parallel_map(lambda piece: f(*piece), pieces)
+        results: Any = parallel_map(result_of, pieces)
     else:
-        results = map(in_turn, pieces)
-    return zip((k for k, _ in pieces), results, strict=True)
+        results = map(result_in_turn, pieces)
+    classes = (k for k, _ in pieces)
+    return zip(classes, results, strict=True)
 
 
 def _traced_by_piece(f: Callable[[int, Any], Any], c: int, d: int) -> Iterator[tuple[int, Any]]:

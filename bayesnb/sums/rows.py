@@ -171,14 +171,17 @@ def sum_over_features(f: Callable[..., Array], x: Data, *fields: Array) -> Table
     fields : parameters of each class and feature, (…, c, d) each; axes in front of the classes, such as draws, lead
         the result
     """
-    # s draws of c classes are s·c "classes" for the sum; `_unfolded` makes (s, n, c) of its result (n, s·c)
+    # s draws of c classes are s·c "classes" for the sum, as two draws of three classes are six
     shape = fields[0].shape  # (…, c, d)
     xp = namespace(*fields)  # numpy, or jax.numpy for JAX arrays
     flat = tuple(xp.broadcast_to(field, shape).reshape(-1, shape[-1]) for field in fields)  # (s·c, d) each
 
-    # the sum hands f the weight of a cell too, which is not used here
-    table = sum_over_cells_of(lambda x, _, *values: f(x, *values), x, 1.0, flat)  # (n, s·c)
-    return _unfolded(table, shape[:-1])
+    # the sum hands over the weight of a cell too, which f does not take
+    def f_without_weight(cells: Array, _: Any, *values: Array) -> Array:
+        return f(cells, *values)
+
+    table = sum_over_cells_of(f_without_weight, x, 1.0, flat)  # (n, s·c)
+    return _unfolded(table, shape[:-1])  # the s·c columns split again, (s, n, c)
 
 
 def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Array, ...]) -> Table:
@@ -197,24 +200,38 @@ def sum_over_cells_of(f: Callable[..., Any], x: Data, w: Any, fields: tuple[Arra
     if is_sparse(x):  # time and memory of the stored cells only
         return _sum_over_stored(f, x.tocsr(), w, fields)
 
-    # cells (n, 1, d) against fields (1, c, d, …): f makes a term for each row, class and feature
+    # f makes a term for each row, class and feature, (n, c, d): cells are (n, 1, d), and fields (1, c, d, …)
     row_fields = [field[None] for field in fields]
-    xp = namespace(x, *fields)  # numpy, or jax.numpy for JAX arrays
-    if xp is not np:  # JAX, all rows at once: under `jit` no array (n, c, d) is made
-        is_observed = ~xp.isnan(x)[:, None]  # (n, 1, d)
-        weight = xp.asarray(w)[..., None] if np.ndim(w) else w  # (n, c, 1), or a number
-
-        # a missing cell is 1 for f, a value that every distribution has, and its term is dropped
-        terms = f(xp.where(is_observed, x[:, None], 1), is_observed * weight, *row_fields)  # (n, c, d)
-        return xp.where(is_observed, terms, 0).sum(-1)
+    if namespace(x, *fields) is not np:  # JAX, all rows at once: under `jit` no array (n, c, d) is made
+        return _sum_over_traced_cells(f, x, w, row_fields)
 
     # NumPy, some rows at a time: slices so short that arrays (rows, c, d) have about 2¹⁵ cells
-    table = np.empty((len(x), fields[0].shape[0]))
+    n_classes = fields[0].shape[0]
+    table = np.empty((len(x), n_classes))
     with np.errstate(invalid="ignore", divide="ignore"):  # of a missing cell
         for part in slices(len(x), fields[0].size, _CELLS_IN_CACHE):
-            weight = w[part][..., None] if np.ndim(w) else w
+            weight = w[part][..., None] if np.ndim(w) else w  # (rows, c, 1), or a number
             table[part] = _sum_over_dense_cells(f, x[part], weight, row_fields)
     return table
+
+
+def _sum_over_traced_cells(f: Callable[..., Array], x: Array, w: Any, fields: Sequence[Array]) -> Array:
+    """Σ_j f over the observed cells of dense rows, (n, c), in JAX, where no value may decide what is computed.
+
+    Parameters
+    ----------
+    f : cells (n, 1, d), weights and fields → terms (n, c, d)
+    x : (n, d); NaN is a missing cell
+    w : one weight, or weights (n, c) or (n, 1)
+    fields : parameters of each class and feature, (1, c, d, …) each
+    """
+    xp = namespace(x, *fields)  # jax.numpy
+    is_observed = ~xp.isnan(x)[:, None]  # (n, 1, d)
+    weight = xp.asarray(w)[..., None] if np.ndim(w) else w  # (n, c, 1), or a number
+
+    # f gets 1 for a missing cell, a value that every distribution has; its term is then dropped
+    terms = f(xp.where(is_observed, x[:, None], 1), is_observed * weight, *fields)  # (n, c, d)
+    return xp.where(is_observed, terms, 0).sum(-1)
 
 
 def _sum_over_dense_cells(f: Callable[..., Array], x: np.ndarray, weight: Any, fields: Sequence[Array]) -> np.ndarray:
@@ -258,7 +275,10 @@ def sum_over_own(
         for part in slices(len(at), x.shape[1], _CELLS_IN_CACHE):  # temporary arrays stay in a core's cache
             # each row meets the fields of its own class only, so arrays are (m, d) and not (m, c, d)
             cells = x[at[part]]  # (m, d)
-            fields_of_label = [field[y[part]] for field in fields]  # (m, d) each
+            labels = y[part]  # (m,)
+            fields_of_label = [field[labels] for field in fields]  # (m, d) each: row k of a field for the class k
+
+            # f gets 0 for a missing cell; its term is then dropped
             is_observed = ~np.isnan(cells)
             terms = f(np.where(is_observed, cells, 0), w[part, None], *fields_of_label)  # (m, d)
             total[part] = np.where(is_observed, terms, 0).sum(1)
@@ -266,9 +286,10 @@ def sum_over_own(
 
 
 def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[Array, ...]) -> Float[np.ndarray, "n c"]:
-    """Σ_j f(x_ij, w_ic, *fields_cj) over all cells of CSR rows; time and memory follow the stored cells.
+    """Sums of a function over all cells of sparse rows, Σ_j f(x_ij, w_ic, *fields_cj), (n, c): quick where most are 0.
 
-    With one weight it is the sum of an empty row, plus f(x) − f(0) of each stored cell:
+    Only the stored cells are read; all others are 0. With one weight for all rows, the sum of a row is that of an empty
+    row, and what each stored cell changes in it:
 
         Σ_j f(x_ij) = Σ_j f(0) + Σ_{stored j} [f(x_ij) − f(0)].
 
@@ -290,14 +311,15 @@ def _sum_over_stored(f: Callable[..., Array], x: Sparse, w: Any, fields: tuple[A
         of_classes = [f(np.zeros(1), w, *values) for values in zip(*fields, strict=True)]  # (d,) each
         empty = np.stack(of_classes)  # (c, d)
 
+    # this sum over some of the columns only, whose cells are given dense or sparse
+    def sum_over_columns(cells: Any, columns: np.ndarray) -> Tables:
+        return sum_over_cells_of(f, cells, w, tuple(field[:, columns] for field in fields))
+
     # A large f(0) would lose digits when it is added for the empty row and subtracted for a stored cell.
     is_large = has_large_terms(empty)  # (d,)
     if is_large.any():
-        # the function gets the rows of some columns, dense or sparse, and these columns' numbers
-        return sum_with_dense_columns(
-            lambda x, columns: sum_over_cells_of(f, x, w, tuple(field[:, columns] for field in fields)), x, is_large
-        )
-    empty = np.where(np.isfinite(empty), empty, 0)  # others: no row of the class has an empty cell there
+        return sum_with_dense_columns(sum_over_columns, x, is_large)
+    empty = np.where(np.isfinite(empty), empty, 0)  # not finite: no row of the class has an empty cell there
     return empty.sum(1) + _sum_of_stored_changes(f, x, w, fields, empty)
 
 
@@ -308,11 +330,14 @@ def _sum_of_stored_changes(
     fields: tuple[Array, ...],
     empty: Float[np.ndarray, "c d"] | None,
 ) -> Float[np.ndarray, "n c"]:
-    """Σ f(x_ij, w_ic, *fields_cj) − empty_cj over the stored cells of CSR rows, a bounded number of them at a time.
+    """How much the stored cells of sparse rows change the sum of an empty row: Σ f(x_ij, w_ic, *fields_cj) − empty_cj.
+
+    The sum is over the stored cells of each row, (n, c). It is made for some rows at a time.
 
     Parameters
     ----------
     f : cells, their weights and fields, which broadcast → terms
+    x : (n, d) CSR rows
     w : one weight, or weights (n, c) or (n, 1)
     fields : parameters of each class and feature, (c, d, …) each
     empty : the terms f(0) of empty cells; None if they are 0
@@ -321,23 +346,28 @@ def _sum_of_stored_changes(
     n = x.shape[0]
     c = len(fields[0])
     table = np.empty((n, c))
+    weights = np.broadcast_to(np.asarray(w, float), (n, c)) if np.ndim(w) else w  # (n, c), or a number
     cells_per_row = -(-x.nnz // max(n, 1))  # on average, rounded up
     for part in slices(n, cells_per_row * c, 2 * _CELLS_IN_CACHE):
-        cells = csr_slice(x, part)  # m rows with q stored cells
+        cells = csr_slice(x, part)  # m rows with q stored cells: `data` has these, and `indices` their columns
 
-        # The matrix (m, q) with a 1 where a cell belongs to a row. Its product with terms of cells sums them by row,
-        # and the product of its transpose with a table by row repeats each row for all of its cells. Two rows with 2
-        # and 1 cells: [[1, 1, 0], [0, 0, 1]].
-        ones = np.ones(cells.nnz)
-        sum_by_row = sparse.csr_array((ones, np.arange(cells.nnz), cells.indptr), (cells.shape[0], cells.nnz))
-        weight = w if np.ndim(w) == 0 else (sum_by_row.T @ np.broadcast_to(w, table.shape)[part]).T  # (c, q)
-
-        # `take` gives each cell what its column has
+        # what each cell needs, (c, q): the weights of its row, and the fields of its column
+        weight = weights
+        if np.ndim(w):  # each row of the weights as often as the row has cells
+            weight = np.repeat(weights[part], np.diff(cells.indptr), axis=0).T
         fields_of_cells = [field.take(cells.indices, 1) for field in fields]  # (c, q, …) each
+
+        # f(x) − f(0) of each cell
         with np.errstate(invalid="ignore", divide="ignore"):  # of cells that a class never had
-            terms = f(cells.data, weight, *fields_of_cells)  # (c, q)
-        changes = terms if empty is None else terms - empty.take(cells.indices, 1)  # f(x) − f(0)
-        table[part] = sum_by_row @ changes.T
+            changes = f(cells.data, weight, *fields_of_cells)  # (c, q)
+        if empty is not None:
+            changes = changes - empty.take(cells.indices, 1)
+
+        # Summed by row, as the product with a matrix (m, q) that has a 1 where a cell belongs to a row: for two rows
+        # with 2 and 1 cells [[1, 1, 0], [0, 0, 1]].
+        ones = np.ones(cells.nnz)
+        is_of_row = sparse.csr_array((ones, np.arange(cells.nnz), cells.indptr), (cells.shape[0], cells.nnz))
+        table[part] = is_of_row @ changes.T
     return table
 
 
@@ -372,8 +402,11 @@ def sum_with_dense_columns(
 
     # the columns that are made dense, slice by slice of the rows
     cells = x[:, dense]  # still sparse
-    parts = slices(x.shape[0], len(dense))
-    dense_sum = np.concatenate([table(csr_slice(cells, part).toarray(), dense) for part in parts], -2)  # (…, n, c)
+    sums = []
+    for part in slices(x.shape[0], len(dense)):
+        dense_cells = csr_slice(cells, part).toarray()  # (m, k)
+        sums.append(table(dense_cells, dense))  # (…, m, c)
+    dense_sum = np.concatenate(sums, -2)  # (…, n, c)
 
     # and those that stay sparse
     if not len(others):
@@ -457,32 +490,38 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     -------
     (c, d)
     """
-    shape = r.shape[1], table.shape[-1]  # (c, d)
     n_cells = table.nnz if is_sparse(table) else table.size
     uses_loop = use_compiled_loop(8 * n_cells)
 
     # a matrix product: in JAX, where a row has several classes, and for little dense work
-    is_on_host = namespace(r, table) is np
-    if not is_on_host or table.ndim != 2 or not is_one_hot(r) or not (uses_loop or is_sparse(table)):
-        total = r.T @ table
-        total = total.toarray() if is_sparse(total) else total
-        # row by row, as files hold it: the last bits of a sum depend on the layout
-        return np.ascontiguousarray(total) if isinstance(total, np.ndarray) else total
+    if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r):
+        return _product_by_class(r, table)
+    if not uses_loop and not is_sparse(table):
+        return _product_by_class(r, table)
 
-    # Few stored cells: NumPy sums them by their position in the flat table (c, d). In weights with one class a row,
-    # `indices` are the classes of the rows, and `data` their weights.
-    if not uses_loop:
-        # of each cell its value, its position k d + j for class k and column j, and its weight; `bincount` sums the
-        # weighted values by position
-        cells, position, w = _cells(sparse.csr_array(table), r.indices, r.data)  # (q,) each
-        return np.bincount(position, w * cells, shape[0] * shape[1]).astype(r.dtype, copy=False).reshape(shape)
+    # One class a row: `indices` are the classes of the rows, and `data` their weights.
+    shape = r.shape[1], table.shape[-1]  # (c, d)
+    if uses_loop:  # many cells
+        from . import _compiled
 
-    # many cells
-    from . import _compiled
+        total = np.zeros(shape)
+        _compiled.by_class(*csr_arrays(table), r.indices, r.data, total)  # adds to `total`
+        return total
 
-    total = np.zeros(shape)
-    _compiled.by_class(*csr_arrays(table), r.indices, r.data, total)  # adds to `total`
-    return total
+    # Few stored cells: `_cells` gives the value of each, its position k d + j in the flat result, for class k and
+    # column j, and its weight. `bincount` sums the weighted values by position.
+    cells, position, w = _cells(sparse.csr_array(table), r.indices, r.data)  # (q,) each
+    return np.bincount(position, w * cells, shape[0] * shape[1]).astype(r.dtype, copy=False).reshape(shape)
+
+
+def _product_by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
+    """The matrix product rᵀ · table of weights (n, c) and a table (n, d), as a dense array (c, d)."""
+    total = r.T @ table
+    if is_sparse(total):
+        total = total.toarray()
+    if not isinstance(total, np.ndarray):  # of JAX
+        return total
+    return np.ascontiguousarray(total)  # row by row, as files hold it: the last bits of a sum depend on the layout
 
 
 def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[Array, "c d k"]:
@@ -494,14 +533,17 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
     x : (n, d) levels 0 … `levels` − 1; other codes are missing, and an empty cell of sparse rows has level 0
     levels : number of levels
     """
-    shape = r.shape[1], x.shape[1], levels
-    if namespace(r, x) is not np:  # JAX: indicators, summed by class
+    c = r.shape[1]
+    d = x.shape[1]
+    shape = c, d, levels
+    if namespace(r, x) is not np:  # JAX: indicators [x_ij = k], summed by class
         has_level = (x[..., None] == np.arange(levels)).astype(r.dtype)  # (n, d, k)
 
         # `by_class` is rᵀ times the indicators as a matrix (n, d·k)
         return by_class(r, has_level.reshape(len(x), -1)).reshape(shape)
 
-    x, y, w = _with_one_class(x, r)  # y, w: the class of each row, and its weight there
+    # `_with_one_class` repeats a row for each of its classes; y, w: the class of each row, and its weight there
+    x, y, w = _with_one_class(x, r)
     if not is_sparse(x) and use_compiled_loop(8 * x.size):
         from . import _compiled
 
@@ -509,28 +551,29 @@ def levels_by_class(r: Array | Sparse, x: Array | Sparse, levels: int) -> Float[
         _compiled.levels_by_class(contiguous(x), y, w, total)  # adds to `total`
         return total
 
-    # One `bincount` over all cells: each has a position in the flat table (c, d, levels). `_cells` gives positions in a
-    # flat table (c, d), and every place of that has `levels` places here. With 3 levels, level 2 at position 4 of the
-    # former has the position 4·3 + 2 = 14. Missing cells count as level 0 with weight 0.
+    # `_cells` gives each cell the position (class · d + column) in a flat table (c, d). There every position has
+    # `levels` positions of the flat result: with 3 levels, level 2 at position 4 has the position 4·3 + 2 = 14.
+    # `bincount` sums weights by position. Missing cells count as level 0 with weight 0.
     cells, position, cell_weight = _cells(x, y, w)  # (q,) each
     is_level = (cells >= 0) & (cells < levels)  # False for NaN
-    level_position = position * levels + np.where(is_level, cells, 0).astype(np.intp)
-    total = np.bincount(level_position, cell_weight * is_level, np.prod(shape)).astype(r.dtype).reshape(shape)
+    level = np.where(is_level, cells, 0).astype(np.intp)
+    total = np.bincount(position * levels + level, cell_weight * is_level, c * d * levels)
+    total = total.astype(r.dtype).reshape(shape)
 
-    # Only the stored cells of sparse rows were counted so far. The empty ones have level 0, and the weight of the class
-    # less that of the stored cells.
+    # Only the stored cells of sparse rows were counted so far. All others are 0, which is level 0.
     if is_sparse(x):
-        stored = np.bincount(position, cell_weight, shape[0] * shape[1]).reshape(shape[:2])  # weight of these, (c, d)
-        total[..., 0] += _weight_of_empty_cells(x, y, w, stored, class_totals(r))
+        stored_weight = np.bincount(position, cell_weight, c * d).reshape(c, d)
+        total[..., 0] += _weight_of_empty_cells(x, y, w, stored_weight, class_totals(r))
     return total
 
 
 def _weight_of_empty_cells(
     x: sparse.csr_array, y: np.ndarray, w: np.ndarray, stored: Float[np.ndarray, "c d"], n: Float[np.ndarray, " c"]
 ) -> Float[np.ndarray, "c d"]:
-    """The weight of the empty cells of sparse rows by class and column: that of the class but for stored cells.
+    """The weight of the empty cells of sparse rows by class and column: that of the class less that of stored cells.
 
-    Where this is a small difference of large numbers, the empty cells are looked up and their weights summed.
+    A class of weight 10, whose stored cells of a column have the weight 3, has empty cells of the weight 7 there. Where
+    a difference is small beside its terms, it has lost digits: then the empty cells are found and their weights summed.
 
     Parameters
     ----------
@@ -542,17 +585,23 @@ def _weight_of_empty_cells(
     n = np.broadcast_to(n[:, None], stored.shape)  # (c, d)
     empty = subtract_weight(n, stored)  # the difference, 0 where it is only rounding
 
-    columns = small_rest(n, empty)  # in which the difference has lost digits: it is less than 0.001 of n
-    if len(columns):
-        stored_cells = sparse.csr_array((np.ones(x.nnz), x.indices, x.indptr), shape=x.shape)  # 1 in each
-        is_stored = stored_cells[:, columns].toarray()
-        r = sparse.csr_array((w, (np.arange(len(y)), y)), shape=(len(y), len(n)))  # (n, c) weights in classes
-        empty[:, columns] = r.T @ (is_stored == 0)  # the weights of the rows whose cell is empty, summed by class
+    # columns in which the difference has lost digits: it is less than 0.001 of the weight of the class
+    columns = small_rest(n, empty)
+    if not len(columns):
+        return empty
+
+    # which of their cells are empty, (n, k): not those where a copy of x with all stored cells as 1 has a 1
+    ones_where_stored = sparse.csr_array((np.ones(x.nnz), x.indices, x.indptr), shape=x.shape)
+    is_empty = ones_where_stored[:, columns].toarray() == 0
+
+    # the weights of the rows whose cell is empty, summed by class
+    r = sparse.csr_array((w, (np.arange(len(y)), y)), shape=(len(y), len(n)))  # (n, c): w_i in the class of row i
+    empty[:, columns] = r.T @ is_empty
     return empty
 
 
 def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Rows on the host with one class each: a row that has weight in several classes comes once for each of them.
+    """Rows with one class each: a row that has weight in several classes is repeated, once for each of them.
 
     Parameters
     ----------
@@ -563,8 +612,9 @@ def _with_one_class(x: Any, r: Array | Sparse) -> tuple[Any, np.ndarray, np.ndar
     -------
     The m rows, in the CSR format if x is sparse; the class of each (m,); and the weight that it has there (m,).
     """
-    # Entry by entry of r, row after row: `indices` has the class and `data` the weight. Rows are repeated to match. Row
-    # i has indptr[i + 1] − indptr[i] entries: rows in 2, 0 and 1 classes have indptr (0, 2, 2, 3), and become 0, 0, 2.
+    # The CSR format has an entry for each class of a row, row after row: `indices` has the classes, `data` the weights,
+    # and row i has the entries indptr[i] … indptr[i + 1] − 1. Rows in 2, 0 and 1 classes have indptr (0, 2, 2, 3): the
+    # first one is taken twice, the second one is dropped, and the third one is taken once, which are the rows 0, 0, 2.
     if not is_one_hot(r):
         r = sparse.csr_array(r)
         n_classes_of_row = np.diff(r.indptr)
@@ -645,35 +695,62 @@ def moments_by_class(x: Data, r: Weights) -> Triple:
     x : (n, d) dense or sparse rows; NaN is a missing cell
     r : (n, c) weights of rows in classes
     """
-    # `_moments` does the work in two passes over the cells. It needs to know how cells are summed by class, and how
-    # each cell gets what its class has: the two functions that it is given.
-    xp = namespace(x, r)  # numpy, or jax.numpy for JAX arrays
-    if xp is not np:  # JAX: every row counts in every class, with its weight there; tables are (c, n, d)
-        w = r.T[..., None]  # (c, n, 1)
+    if namespace(x, r) is not np:
+        return _moments_in_jax(x, r)
 
-        # sums over the rows, (c, n, d) → (c, d); and a mean (c, d) as (c, 1, d), against the rows
-        return _moments(xp.asarray(x), lambda table: (w * table).sum(1), lambda mean: mean[:, None])
+    # `_with_one_class` repeats a row for each of its classes; y, w: the class of each row, and its weight there
+    rows, y, w = _with_one_class(x, r)
+    if not is_sparse(rows) and use_compiled_loop(8 * rows.size):  # much work
+        return _moments_by_loop(contiguous(rows), y, w, r.shape[1])
+    return _moments_by_position(rows, y, w, class_totals(r), np.result_type(x.dtype, r.dtype))
 
-    dtype = np.result_type(x.dtype, r.dtype)
-    shape = r.shape[1], x.shape[1]  # (c, d)
-    x, y, w = _with_one_class(x, r)  # y, w: the class of each row, and its weight there
-    if not is_sparse(x) and use_compiled_loop(8 * x.size):
-        return _looped(contiguous(x), y, w, shape[0])
 
-    # Cells are summed by their positions in a flat table (c, d), k d + j for class k and column j; of sparse rows these
-    # are the stored ones.
+def _moments_in_jax(x: Array, r: Array) -> Triple:
+    """Weight, mean and squares about the mean of rows (n, d) in JAX, (c, d) each.
+
+    Every row counts in every class, with its weight there, which is often 0: tables are (c, n, d).
+    """
+    w = r.T[..., None]  # (c, n, 1)
+
+    def sum_by_class(values: Array) -> Array:  # (n, d) or (c, n, d) → (c, d)
+        return (w * values).sum(1)
+
+    def at_cells(mean: Array) -> Array:  # (c, d) → (c, 1, d), which broadcasts against the rows
+        return mean[:, None]
+
+    return _moments(namespace(x, r).asarray(x), sum_by_class, at_cells)
+
+
+def _moments_by_position(x: Any, y: np.ndarray, w: np.ndarray, n: Float[np.ndarray, " c"], dtype: Any) -> Triple:
+    """Weight, mean and squares about the mean of rows with one class each, (c, d) each, summed by `numpy.bincount`.
+
+    Parameters
+    ----------
+    x : (n, d) dense rows, or CSR rows, of which only the stored cells are read
+    y, w : (n,) the class of each row, and its weight
+    n : the weight of each class
+    dtype : type of the result
+    """
+    c = len(n)
+    d = x.shape[1]
+
+    # The cells one after the other, dense or stored, with their weights. A cell of class k and column j has the
+    # position k d + j in a flat table (c, d).
     cells, position, weight = _cells(x, y, w)  # (q,) each
-    n = np.tile(class_totals(r)[:, None], shape[1]) if is_sparse(x) else None  # (c, d), empty cells included
 
-    # the weighted sum of cells (q,) by class and column, (c, d)
-    def total(cells: np.ndarray) -> np.ndarray:
-        return np.bincount(position, weight * cells, shape[0] * shape[1]).astype(dtype).reshape(shape)
+    def sum_by_class(values: np.ndarray) -> np.ndarray:  # (q,) → the weighted sums by class and column, (c, d)
+        return np.bincount(position, weight * values, c * d).astype(dtype).reshape(c, d)
 
-    # the last function gives each cell the mean of its class and column, which is at its position
-    return _moments(cells.astype(dtype, copy=False), total, lambda mean: mean.ravel()[position], n)
+    def at_cells(mean: np.ndarray) -> np.ndarray:  # (c, d) → the number of each cell's class and column, (q,)
+        return mean.ravel()[position]
+
+    weight_of_all = np.tile(n[:, None], d) if is_sparse(x) else None  # (c, d), that of the empty cells included
+    return _moments(cells.astype(dtype, copy=False), sum_by_class, at_cells, weight_of_all)
 
 
-def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Array], Array], n: Any = None) -> Triple:
+def _moments(
+    x: Array, sum_by_class: Callable[[Array], Array], at_cells: Callable[[Array], Array], n: Any = None
+) -> Triple:
     """Weight, mean and squares about the mean of each class and feature, (c, d) each, in two passes over the cells.
 
     The second pass sums residuals about the mean of the first. Their sum would be 0 without rounding. What it is
@@ -684,36 +761,37 @@ def _moments(x: Array, total: Callable[[Array], Array], of_cells: Callable[[Arra
     Parameters
     ----------
     x : cells in any arrangement; NaN is a missing cell
-    total : values of the cells → their weighted sums by class and column, (c, d)
-    of_cells : values (c, d) → what the class and column of each cell have of them
-    n : (c, d) weights of all cells, if those that are not in x are 0
+    sum_by_class : numbers, one for each cell → their weighted sums by class and feature, (c, d)
+    at_cells : means (c, d) → for each cell the mean of its class and feature
+    n : (c, d) weights of all cells, if x has only those that are not 0, as of sparse rows; None if x has all cells
     """
     xp = namespace(x)  # numpy, or jax.numpy for JAX arrays
     is_observed = ~xp.isnan(x)
-
-    # Weights of the cells in x. Of sparse rows x has only the stored cells; the others are 0, and have the remaining
-    # weight of the class.
-    stored_weight = total(is_observed.astype(x.dtype))
-    weight = stored_weight if n is None else n
-    empty_weight = 0 if n is None else subtract_weight(n, stored_weight)  # of cells that are 0
+    stored_weight = sum_by_class(is_observed.astype(x.dtype))  # Σ w over the observed cells of x, (c, d)
+    if n is None:
+        weight = stored_weight
+        zero_weight: Any = 0
+    else:  # cells that are not in x are 0, and have what remains of the weight
+        weight = n
+        zero_weight = subtract_weight(n, stored_weight)
     divisor = xp.where(weight > 0, weight, 1)
 
-    # first pass
-    mean = total(xp.where(is_observed, x, 0)) / divisor  # cells that are 0 add nothing to the sum
+    # first pass: cells that are 0 add nothing to the sum
+    mean = sum_by_class(xp.where(is_observed, x, 0)) / divisor
 
-    # second pass; a cell that is 0 and not in x has the residual −mean
-    residual = xp.where(is_observed, x - of_cells(mean), 0)
-    shift = (total(residual) - empty_weight * mean) / divisor
-    ss = total(residual * residual) + empty_weight * mean * mean - weight * shift * shift
+    # second pass: a cell that is 0 and not in x has the residual −mean
+    residual = xp.where(is_observed, x - at_cells(mean), 0)
+    shift = (sum_by_class(residual) - zero_weight * mean) / divisor
+    ss = sum_by_class(residual * residual) + zero_weight * mean * mean - weight * shift * shift
     return weight, mean + shift, xp.maximum(ss, 0)
 
 
-def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> Triple:
+def _moments_by_loop(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> Triple:
     """Weight, mean and squares about the mean of many dense rows, (c, d) each; not finite where a cell is infinite.
 
-    Sums are taken about the last row of each class, so that equal cells have no rounding. With z = x − shift and
-    drift = Σ w z/n, the mean is shift + drift, and the squares about it are Σ w z² − n drift². Where this difference
-    would lose digits, because that row lies far from the mean, the sums are taken once more about the mean.
+    Sums are taken about one row of each class, its last one, so that equal cells have no rounding. With z = x − shift
+    and drift = Σ w z/n, the mean is shift + drift, and the squares about it are Σ w z² − n drift². Where this
+    difference would lose digits, because that row lies far from the mean, the sums are taken once more about the mean.
 
     Parameters
     ----------
@@ -723,18 +801,21 @@ def _looped(x: np.ndarray, y: Int[np.ndarray, " n"], w: np.ndarray, c: int) -> T
     """
     from . import _compiled
 
-    last = np.zeros(c, int)  # the last row of each class
+    # The number of the last row of each class: later rows replace earlier ones. With the classes 0, 1, 0 it is (2, 1).
+    last = np.zeros(c, int)
     last[y] = np.arange(len(y))
     shift = np.where(np.isnan(x[last]), 0, x[last].astype(float))  # (c, d), about which sums are taken
 
     with np.errstate(invalid="ignore", over="ignore"):
         for _ in range(2):  # once, and if need be once more about the mean
-            n, s, q = np.zeros((3, *shift.shape))  # (c, d) each
-            _compiled.moments(x, y, w, shift, n, s, q)  # adds Σ w, Σ w z and Σ w z² to them
+            n, sum_z, sum_of_squares = np.zeros((3, *shift.shape))  # Σ w, Σ w z and Σ w z², (c, d) each
+            _compiled.moments(x, y, w, shift, n, sum_z, sum_of_squares)  # adds to the three
 
-            drift = s / np.where(n > 0, n, 1)
-            ss = q - s * drift  # s drift is n drift²
-            if not (s * drift > _MAX_CORRECTION * ss).any():  # what is subtracted is at most 16 times what remains
+            drift = sum_z / np.where(n > 0, n, 1)
+            correction = sum_z * drift  # n drift²
+            ss = sum_of_squares - correction
+            has_lost_digits = correction > _MAX_CORRECTION * ss  # more than 16 times what remains is subtracted
+            if not has_lost_digits.any():
                 break
             shift = shift + drift
     return n, np.where(n > 0, shift + drift, 0), np.maximum(ss, 0)
@@ -757,20 +838,21 @@ def scatter_by_class(x: Float[Array, "n d"], r: Weights) -> Triple:
     # rows that have weight in the class, and of `data`, which are their weights.
     by_column = sparse.csc_array(r) if xp is np else None
 
-    squares = []  # Σ_i r_ik (x_i − mean_k)(x_i − mean_k)ᵀ of each class k, (d, d)
+    products = []  # of each class, (d, d)
     for k, centre in enumerate(mean):
         if by_column is None:  # JAX: all rows, with their weights in the class
             z = x - centre
             w = r[:, k]
-        else:  # NumPy: only the rows that have weight in the class
+        else:  # NumPy: only the m rows that have weight in the class
             entries = slice(by_column.indptr[k], by_column.indptr[k + 1])
-            z = x[by_column.indices[entries]] - centre
-            w = by_column.data[entries]
-        squares.append(z.T @ (w[:, None] * z))  # Σ_i w_i z_i z_iᵀ
+            z = x[by_column.indices[entries]] - centre  # (m, d)
+            w = by_column.data[entries]  # (m,)
+        products.append(z.T @ (w[:, None] * z))  # Σ_i w_i z_i z_iᵀ
 
-    # rounding may leave the two halves of a product different
-    total = xp.stack(squares)
-    return class_totals(r), mean, (total + total.swapaxes(1, 2)) / 2
+    # rounding may leave the entries (i, j) and (j, i) of a product different: both become their mean
+    total = xp.stack(products)  # (c, d, d)
+    symmetric = (total + total.swapaxes(1, 2)) / 2
+    return class_totals(r), mean, symmetric
 
 
 # --- leaving a row out ------------------------------------------------------------------------------------------------
@@ -926,19 +1008,23 @@ def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
         return [slice(None)]
 
     n = next(iter(rows.values())).shape[0]
-    width = 0  # cells of a row in the widest block; stored ones on average, rounded up, if it is sparse
+
+    # cells of a row in the widest block; if it is sparse the stored ones, on average; −(−a // b) is a/b rounded up
+    width = 0
     for x in rows.values():
-        width = max(width, -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1])
+        cells_per_row = -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1]
+        width = max(width, cells_per_row)
     n_cells = n * width
 
-    # Not cut: less than two slices of work, or a slice of moderate size that is one of several pieces at work already
+    # Not cut: too little work for two cores, or a slice of moderate size that is one of several pieces at work already
     # (`_pieces` counts these), whose threads keep the cores busy.
     is_little = n_cells < 2 * _CELLS_FOR_A_CORE or n_cells < 2 * least()
     is_slice_already = n_cells < 2 * _CELLS_OF_SLICE and _pieces.get() > 1
     if is_little or is_slice_already:
         return [slice(0, n)]
 
-    n_slices = -(-n_cells // max(_CELLS_OF_SLICE, least()))  # rounded up, as −(−a // b) is
+    cells_of_slice = max(_CELLS_OF_SLICE, least())
+    n_slices = -(-n_cells // cells_of_slice)  # rounded up
     n_slices = n_slices + n_slices % 2  # even, so that two cores have as much to do
     rows_of_slice = -(-n // n_slices)  # rounded up
     return batches(n, rows_of_slice)
@@ -984,11 +1070,20 @@ def parallel_map(f: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Itera
         for piece in pieces:
             yield _context_of_piece(n_pieces).run(f, piece)
         return
+    yield from _map_in_threads(f, pieces, threads)
 
-    # In threads: pieces are handed to the pool in order, and `waiting` holds their futures, the oldest one first. As
-    # soon as there are more than `threads`, the oldest result is waited for and yielded. So results come in order, and
-    # a long list of pieces does not fill the memory. A matrix product uses one thread meanwhile.
+
+def _map_in_threads(f: Callable[[Piece], Result], pieces: Sequence[Piece], threads: int) -> Iterator[Result]:
+    """f of each piece in order, by several threads; at most one result more than there are threads is kept waiting.
+
+    Pieces are handed to the threads in order, and `waiting` holds their futures, the oldest one first. A future is a
+    result that may not be there yet. As soon as there are more than `threads` of them, the oldest one is waited for and
+    yielded. So results come in order, and those of a long list of pieces do not fill the memory.
+    """
+    n_pieces = len(pieces)
     waiting: deque[Future[Result]] = deque()
+
+    # matrix products use one thread meanwhile; in its context each f sees that it is one of several pieces
     with single_threaded_products(), ThreadPoolExecutor(threads) as pool:
         try:
             for piece in pieces:
@@ -1034,14 +1129,15 @@ _limits: Any = None
 
 @contextmanager
 def single_threaded_products() -> Iterator[None]:
-    """A context in which a matrix product uses one thread, as pieces share the cores or products are small.
+    """A context in which a matrix product uses one thread, because other threads use the cores, or products are small.
 
-    The limit holds for the whole process, so users are counted: the first one sets it, and the last one undoes it. Such
-    libraries for products (BLAS) would otherwise start as many threads as there are cores in each of our threads.
+    The libraries for products (BLAS) would otherwise start as many threads as there are cores in each of our threads.
+    The limit holds for the whole process, and several of our threads may be in such a context at once. So they are
+    counted, in `_users`: the first one sets the limit, and the last one undoes it.
     """
     global _users, _limits
 
-    # enter: `limit` sets one thread, and returns what can restore the number of threads before
+    # enter: `limit` sets one thread, and returns an object that can restore the number of threads before
     with _lock:
         _users += 1
         if _users == 1:

@@ -77,18 +77,25 @@ class RuleOfThumb:
     is_known: bool = False
 
     def of_cells(self, cells: Sample) -> BandwidthPriors:
-        """The priors of the bandwidths of kernel densities of c classes and d features that all cells give, (c, d)."""
-        # `cells` holds the distinct values of each class and feature, and their weights
+        """The priors of the bandwidths of kernel densities, one for each of c classes and d features, from all cells.
+
+        Parameters
+        ----------
+        cells : the distinct values of each class and feature, and their weights
+        """
         pooled = cells.pooled()  # the cells of all classes, as of a single class 0
         shape = cells.log_h.shape  # (c, d)
         width = np.ones(shape)  # the rule of thumb
         half_gap = np.zeros(shape)  # half the smallest gap between the values of all classes
-        for j in range(shape[1]):  # `of_piece` gives the distinct values of a class and feature, and their weights
-            of_all = Cells(*pooled.of_piece(0, j))
-            half_gap[:, j] = _half_gap(of_all.value)
-            for k in range(shape[0]):
+        n_classes, n_features = shape
+        for j in range(n_features):
+            cells_of_all = Cells(*pooled.of_piece(0, j))  # `of_piece` is of one class and feature
+            half_gap[:, j] = _half_gap(cells_of_all.value)
+            for k in range(n_classes):
+                cells_of_class = Cells(*cells.of_piece(k, j))
+
                 # Silverman's rule of the cells of the class, or of all classes where the class has too few
-                width[k, j] = self._width(Cells(*cells.of_piece(k, j)), of_all)
+                width[k, j] = self._width(cells_of_class, cells_of_all)
         return self._priors(width, half_gap)
 
     def _width(self, cells: Cells, pooled: Cells) -> float:
@@ -100,7 +107,10 @@ class RuleOfThumb:
     def without(
         self, cells: Cells, pooled: Cells, u: np.ndarray, of_class: np.ndarray, of_all: np.ndarray
     ) -> BandwidthPriors:
-        """The priors (q,) of one class and feature without one row each.
+        """The prior of the bandwidth of one class and feature without row 0, without row 1, and so on: (q,) of q rows.
+
+        A row scales the prior in two ways: by the rule of thumb of its class, and by the smallest gap between the
+        values of all classes.
 
         Parameters
         ----------
@@ -108,26 +118,25 @@ class RuleOfThumb:
         u : (q,) values of the rows, which are among the cells
         of_class, of_all : (q,) weights with which the rows leave the class, and all classes; 0 where they are in none
         """
-        # As if no row left, (q,) each: the rule of thumb, half the smallest gap between the values of all classes, and
-        # whether the class has enough cells for a rule of its own; otherwise it takes the rule of all classes.
-        width = np.full(len(u), self._width(cells, pooled))
-        half_gap = np.full(len(u), _half_gap(pooled.value))
-        is_enough = np.full(len(u), self._is_enough(cells.total, len(cells.value)))
+        # as if no row left, (q,) each
+        width = np.full(len(u), self._width(cells, pooled))  # the rule of thumb
+        half_gap = np.full(len(u), _half_gap(pooled.value))  # half the smallest gap between the values of all classes
+        has_own_rule = np.full(len(u), self._is_enough(cells.total, len(cells.value)))  # else that of all classes
 
-        # Rows of the class change its rule of thumb. A `_Departure` answers for each of several rows, taken alone, what
-        # the cells are without it.
+        # Rows of the class change its rule of thumb. A `_Departure` has a number for each of several rows: what the
+        # cells are without this row alone.
         rows = np.flatnonzero(of_class > 0)
         if len(rows):
             departure = _Departure.of(cells, u[rows], of_class[rows])
             width[rows] = departure.widths()
-            is_enough[rows] = self._is_enough(departure.total, departure.n_values)
+            has_own_rule[rows] = self._is_enough(departure.total, departure.n_values)
 
         # rows of any class change the smallest gap, and the rule of thumb of a class that has none of its own
         rows = np.flatnonzero(of_all > 0)
         if len(rows):
             departure = _Departure.of(pooled, u[rows], of_all[rows])
             half_gap[rows] = departure.half_gaps()
-            needs_all = ~is_enough[rows]
+            needs_all = ~has_own_rule[rows]
             width[rows[needs_all]] = departure.select(needs_all).widths()
         return self._priors(width, half_gap)
 
@@ -161,26 +170,24 @@ def nrd0(value: Float[np.ndarray, " m"], weight: Float[np.ndarray, " m"]) -> flo
     Silverman (1986), Density Estimation, (3.31). For N < 2, where s does not exist, ½N is taken for N − 1.
     """
     n = weight.sum()
-    if value[-1] > value[0]:  # at least two distinct values
-        # the standard deviation
-        from_first = value - value[0]  # which keeps the digits of values far from zero
-        centred = from_first - (weight @ from_first) / n
+    shrinkage = max(n, 1) ** -0.2
+    if value[-1] == value[0]:  # a single value: |x₁|, or 1
+        size = abs(value[0])
+        return float(0.9 * (1.0 if size == 0 else size) * shrinkage)
 
-        # N − 1 for N ≥ 2, where it is the larger one: N = 3 has 2, not 1.5. Fractional weights may have a sum N below
-        # 2, even below 1, where N − 1 would be negative: N = 0.6 has 0.3.
-        divisor = max(n - 1, n / 2)
-        s = np.sqrt(weight @ centred**2 / divisor)
+    # The standard deviation, with the divisor N − 1. Fractional weights may have a sum N below 2, even below 1, where
+    # N − 1 would be negative: then it is ½N. The larger of the two is right for all N.
+    from_first = value - value[0]  # which keeps the digits of values far from zero
+    centred = from_first - (weight @ from_first) / n
+    divisor = max(n - 1, n / 2)
+    s = np.sqrt(weight @ centred**2 / divisor)
 
-        # the smaller one of it and the spread of the quartiles, unless that is 0
-        low, high = _quartiles(value, weight)
-        width = min(s, (high - low) / 1.34)
-        if width == 0:
-            width = s
-    else:  # a single value
-        width = abs(value[0])
-        if width == 0:
-            width = 1.0
-    return float(0.9 * width * max(n, 1) ** -0.2)
+    # the smaller one of it and the spread of the quartiles, unless that is 0
+    low, high = _quartiles(value, weight)
+    width = min(s, (high - low) / 1.34)
+    if width == 0:
+        width = s
+    return float(0.9 * width * shrinkage)
 
 
 def _quartiles(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -191,12 +198,12 @@ def _quartiles(value: np.ndarray, weight: np.ndarray) -> np.ndarray:
     value : (m,) distinct values in ascending order
     weight : (m,) how often each is repeated
     """
-    # Each quartile lies between two order statistics, given by their ranks. The order statistic of a rank is the first
-    # value up to which more than this weight has been counted. The values 1, 4, 6 repeated 2, 1, 3 times have the
-    # cumulative weights 2, 3, 6; rank 2 is the value 4, because 3 is the first that is more than 2.
-    ends = np.cumsum(weight)  # the weight of each value and all before it
-    order = _order_statistics(ends[-1])  # ranks below and above each quartile, and the share of the way between them
-    positions = np.searchsorted(ends, order.rank, side="right")  # (2, 2): below and above, by first and third quartile
+    # Each quartile lies between two of the repeated values in ascending order, given by their ranks 0, 1, … The value
+    # of a rank is the first one whose cumulative weight is above the rank. The values 1, 4, 6 repeated 2, 1, 3 times
+    # are 1, 1, 4, 6, 6, 6, with the cumulative weights 2, 3, 6: rank 2 is the value 4, as 3 is the first above 2.
+    cumulative = np.cumsum(weight)  # the weight of each value and all before it
+    order = _order_statistics(cumulative[-1])  # ranks below and above each quartile, and the share of the way between
+    positions = np.searchsorted(cumulative, order.rank, side="right")  # (2, 2): below and above, by quartile
     lower, upper = value[np.minimum(positions, len(value) - 1)]  # (2,) each
     return lower + order.share * (upper - lower)
 
@@ -206,7 +213,7 @@ class _OrderStatistics(NamedTuple):
 
     Fields
     ------
-    rank : (2, 2, …) cumulative weights of the order statistics below and above (axis 0) each quartile (axis 1)
+    rank : (2, 2, …) numbers, from 0 on, of the repetitions below and above (axis 0) each quartile (axis 1)
     share : (2, …) how far from the lower to the upper one the quartile is
     """
 
@@ -309,19 +316,22 @@ class _Departure:
     def widths(self) -> np.ndarray:
         """(q,) Silverman's rule of thumb `nrd0` of the cells without each row; 1 where nothing remains.
 
-        The formula is that of `nrd0` for all rows at once: 0.9 · min(s, IQR/1.34) · N^(−1/5). With z the distances of
-        the cells from the mean of all cells, the squares about the mean of the remaining ones are
+        It is 0.9 · min(s, IQR/1.34) · N^(−1/5), for all rows at once. With z the distances of the cells from the mean
+        of all cells, the squares about the mean of the remaining ones are
 
             Σ w z² − (Σ w z)²/N,    sums over what remains.
 
-        Where one of its differences would lose digits, or few cells are there, `nrd0` is computed row by row.
+        Where this difference loses digits, or few cells are there, `nrd0` is computed row by row.
         """
+        # distances from the mean of all cells, (m,)
         value, weight = self.cells
         from_first = value - value[0]  # which keeps the digits of values far from zero
-        z = from_first - (weight @ from_first) / weight.sum()  # (m,)
-        n = self.total  # N without each row, (q,), as all below
-        with np.errstate(invalid="ignore", divide="ignore"):  # of rows without which nothing remains; see the end
-            # the standard deviation s; `_sum_without(a)` is Σ w a over the cells that remain without each row, (q,)
+        z = from_first - (weight @ from_first) / weight.sum()
+
+        # From here on there is a number for each row, (q,): what the cells are without it.
+        n = self.total  # N
+        with np.errstate(invalid="ignore", divide="ignore"):  # where nothing remains; such rows are done at the end
+            # the standard deviation s; `_sum_without(a)` is Σ w a over what remains
             squares_of_mean = self._sum_without(z) ** 2 / n
             squares = self._sum_without(z**2) - squares_of_mean
             s = np.sqrt(squares / np.maximum(n - 1, n / 2))
@@ -332,13 +342,15 @@ class _Departure:
             width = np.where(spread > 0, np.minimum(s, spread), s)
             widths = 0.9 * width * np.maximum(n, 1) ** -0.2
 
-            # `squares` = Σ w z² − (Σ w z)²/N loses digits where it is small beside what is subtracted: an outlier that
-            # leaves moves the mean far away. Up to a factor of 1000, which costs three digits, that is accepted. The
-            # quartiles lose digits where what remains, N, is small beside the weight that leaves.
-            has_digits = (squares_of_mean < _MAX_LOSS * squares) & (self.leaving < _MAX_LOSS * n)
+            # The squares lose digits where they are small beside what was subtracted: an outlier that leaves moves the
+            # mean far away. Up to a factor of 1000, which costs three digits, that is accepted. The quartiles lose
+            # digits where what remains is small beside the weight that leaves.
+            squares_have_digits = squares_of_mean < _MAX_LOSS * squares
+            quartiles_have_digits = self.leaving < _MAX_LOSS * n
 
-        has_digits &= len(value) >= _FEW_CELLS
-        for row in np.flatnonzero(~has_digits):
+        # all other rows, one by one
+        is_done = squares_have_digits & quartiles_have_digits & (len(value) >= _FEW_CELLS)
+        for row in np.flatnonzero(~is_done):
             remaining_cells = self._cells_without(row)
             widths[row] = nrd0(*remaining_cells) if len(remaining_cells.value) else 1.0
         return widths
@@ -346,24 +358,28 @@ class _Departure:
     def _quartiles_without(self, n: np.ndarray) -> np.ndarray:
         """(2, q) First and third quartile of the cells without each row, whose total weights are n (q,): R's type 7.
 
-        The order statistic of a rank is the first value up to which more than this weight has been counted. A row that
-        leaves lowers the cumulative weights from its cell on by its weight: there, "cumulative weight − leaving > rank"
-        is the same as "cumulative weight > rank + leaving".
+        A quartile lies between two of the repeated values in ascending order, given by their ranks 0, 1, … The value of
+        a rank is that of the first cell whose cumulative weight is above the rank. Three cells of the weights 2, 1, 3
+        have the cumulative weights 2, 3, 6; without a row of weight 1 in cell 1 they are 2, 2, 5. So without it rank 1
+        is in cell 0, and rank 2 in cell 2.
+
+        The cumulative weights without a row are not made: they are those with it before its cell, and lower by the
+        weight of the row from there on, where "cumulative − leaving > rank" is "cumulative > rank + leaving".
         """
-        ends = np.cumsum(self.cells.weight)  # cumulative weights with all rows, (m,)
-        order = _order_statistics(n)
+        cumulative = np.cumsum(self.cells.weight)  # with all rows, (m,)
+        order = _order_statistics(n)  # ranks below and above each quartile (2, 2, q), and the share of the way between
 
-        # Positions of the order statistics below and above each quartile of each row, (2, 2, q). A rank is reached
-        # before the row's cell, or else at that cell or after it. Cumulative weights 2, 3, 6 and a row of weight 1 in
-        # cell 1: without it they are 2, 2, 5. Rank 1 is reached in cell 0; rank 2 in cell 2, the first one above 2 + 1.
-        before = np.searchsorted(ends, order.rank, side="right")
-        after = np.searchsorted(ends, order.rank + self.leaving, side="right")
-        positions = np.where(before < self.position, before, np.maximum(self.position, after))
+        # the cell in which each rank is, (2, 2, q): one before that of the row, or else that of the row or a later one
+        if_before = np.searchsorted(cumulative, order.rank, side="right")
+        if_later = np.searchsorted(cumulative, order.rank + self.leaving, side="right")
+        is_before = if_before < self.position
+        positions = np.where(is_before, if_before, np.maximum(self.position, if_later))
 
-        # The last value that remains is the one before the last, if the row takes the last one along.
-        last = len(ends) - 1
+        # no rank is beyond the last cell that remains, which is the one before the last if the row was alone in that
+        last = len(cumulative) - 1
         takes_last = (self.position == last) & (self.remaining == 0)
-        lower, upper = self.cells.value[np.minimum(positions, last - takes_last)]  # (2, q) each
+        last_remaining = np.where(takes_last, last - 1, last)  # (q,)
+        lower, upper = self.cells.value[np.minimum(positions, last_remaining)]  # (2, q) each
         return lower + order.share * (upper - lower)
 
     def half_gaps(self) -> np.ndarray:

@@ -57,12 +57,15 @@ class Sample:
         cells = []
         for k in range(by_class.shape[1]):
             entries = slice(by_class.indptr[k], by_class.indptr[k + 1])
-            cells.append((x[by_class.indices[entries]].T, by_class.data[entries].astype(dtype)))  # (d, m) and (m,)
+            rows = by_class.indices[entries]
+            cells_of_class = x[rows].T  # (d, m)
+            weights = by_class.data[entries].astype(dtype)  # (m,)
+            cells.append((cells_of_class, weights))
         return cls._of_classes(cells)  # which merges equal values
 
     @classmethod
     def _of_classes(cls, cells: Iterable[tuple[Array, Array]]) -> Self:
-        """From the cells of each class and their weights, in any order and repeated or not.
+        """The sample of the cells of each class and their weights, which may be in any order and repeated.
 
         Parameters
         ----------
@@ -100,14 +103,13 @@ class Sample:
         if not self.n.size or not other.n.size:  # one of them has no cells
             return other if other.n.size else self
 
-        # class by class the cells of one after those of the other, (d, m + m′), which are then put in order
+        # class by class the cells of one after those of the other, (d, m + m′)
         xp = namespace(*self.value, *other.value)  # numpy, or jax.numpy for JAX arrays
-        cells = []
-        for value, other_value, weight, other_weight in zip(
-            self.value, other.value, self.weight, other.weight, strict=True
-        ):
-            cells.append((xp.concatenate([value, other_value], -1), xp.concatenate([weight, other_weight], -1)))
-        return self._of_classes(cells)  # sorts them, and merges equal values into one with the sum of their weights
+        values = [xp.concatenate(pair, -1) for pair in zip(self.value, other.value, strict=True)]
+        weights = [xp.concatenate(pair, -1) for pair in zip(self.weight, other.weight, strict=True)]
+
+        # sorts the cells of each class, and merges equal values into one with the sum of their weights
+        return self._of_classes(zip(values, weights, strict=True))
 
     def __sub__(self, other: Self) -> Self:
         """Weights subtracted; those that cancel to rounding are dropped, those of cells never seen stay negative."""
@@ -147,10 +149,12 @@ def _canonical(value: Float[Array, "d m"], weight: Float[Array, "d m"]) -> tuple
 
         return jax.vmap(_canonical_traced)(value, weight)  # feature by feature
 
-    # distinct values and their weights, feature by feature; then all of them in arrays as long as the longest
+    # feature by feature the distinct values, which are of several lengths, and the total weight of each
     features = [_distinct(v, w, rounding(weight)) for v, w in zip(value, weight, strict=True)]
-    most_values = max((len(distinct) for distinct, _ in features), default=0)
-    shape = len(features), most_values
+
+    # put into arrays as long as the longest, which are filled up with NaN and with 0
+    max_values = max((len(distinct) for distinct, _ in features), default=0)
+    shape = len(features), max_values
     all_values = np.full(shape, np.nan, weight.dtype)
     all_weights = np.zeros(shape, weight.dtype)
     for j, (distinct, total) in enumerate(features):
@@ -199,13 +203,17 @@ def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> 
     # a cell without weight is missing
     value, weight = ordered(jnp.where(weight == 0, jnp.nan, value + 0), weight)  # −0 becomes 0
 
-    # equal values are neighbours now: number them by groups, and give each the total of its group
-    is_first = jnp.diff(value, prepend=jnp.nan) != 0  # differs from the value before it
+    # Equal values are neighbours now, and form a group: 2, 3, 3 are the groups 0, 1, 1. The first of each group differs
+    # from the value before it. NaN differs from every value, so `prepend=NaN` makes the very first one differ, and
+    # missing cells are groups of their own, of weight 0.
+    is_first = jnp.diff(value, prepend=jnp.nan) != 0
     group = jnp.cumsum(is_first) - 1
-    total = jnp.zeros_like(weight).at[group].add(weight)[group]  # sums by group, then that of each cell's group
-    size = jnp.zeros_like(weight).at[group].add(abs(weight))[group]
 
-    # The first of each group stays, unless its weights cancel. `prepend=NaN` makes the first value differ, and NaN
-    # differs from every value, so missing cells are groups of their own, of weight 0.
+    # sums by group, then for each cell that of its group: weights 1, 1, 1 give the sums 1, 2, and for the cells 1, 2, 2
+    zeros = jnp.zeros_like(weight)
+    total = zeros.at[group].add(weight)[group]
+    size = zeros.at[group].add(abs(weight))[group]
+
+    # the first of each group stays, unless its weights cancel but for rounding; all others become NaN, and go last
     remains = abs(total) > rounding(value) * size
     return ordered(jnp.where(is_first & remains, value, jnp.nan), total)

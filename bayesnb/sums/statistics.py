@@ -35,7 +35,7 @@ Stats = TypeVar("Stats")  # of any family: a commutative monoid with `zero`, `+`
 
 @np.errstate(over="ignore", invalid="ignore")
 def rounded(*values: Array) -> Array:
-    """Variance of the rounding of an operation: ½ ε times the largest number that took part, squared.
+    """Variance of the error that rounding makes in one operation: ½ ε times the largest number that took part, squared.
 
     ε = 2.2e-16 is the distance of floats near 1, so a float near x is at most ½ ε x away from x.
 
@@ -71,12 +71,14 @@ class Summed:
 
 
 class _Additive(Summed):
-    """Statistics that are plain sums: field by field addition."""
+    """Statistics that are plain sums over rows, such as counts: two of them are added field by field."""
 
     def _with_values(self, values: dict[str, Any], errors: list[Error], factor: Scalar = 1) -> Self:
-        """Results of a sum or a multiplication, with variances of their rounding if those of all operands are known.
+        """New statistics with the results of a sum or a multiplication, and the variances of their rounding errors.
 
-        A field has none where only sums of whole numbers took part.
+        If the variances of an operand are not known, neither are those of the result. A field in which all operands
+        are sums of whole numbers is exact, and has no entry: with the errors {"n": 1e-30} and {} of two operands, the
+        sum has an error of n, and no other.
 
         Parameters
         ----------
@@ -87,14 +89,16 @@ class _Additive(Summed):
         if any(error is None for error in errors):
             return replace(self, **values, error=None)  # type: ignore[type-var]
 
-        # Variances of independent errors add up, and the operation itself rounds once more. Sums of whole numbers are
-        # exact: they have no entry.
         variances = {}
         for name, value in values.items():
-            is_rounded = factor != 1 or any(name in error for error in errors)
-            if is_rounded:
-                of_operands = sum(error.get(name, 0) for error in errors)
-                variances[name] = factor**2 * of_operands + rounded(value)  # Var(f e) = f² Var(e)
+            is_exact = factor == 1 and not any(name in error for error in errors)
+            if is_exact:
+                continue
+
+            # Variances of independent errors add up, times the factor squared: Var(f e) = f² Var(e). The operation
+            # itself rounds once more, with the variance `rounded(value)`.
+            of_operands = sum(error.get(name, 0) for error in errors)
+            variances[name] = factor**2 * of_operands + rounded(value)
         return replace(self, **values, error=variances)  # type: ignore[type-var]
 
     def scaled(self, factor: Scalar) -> Self:
@@ -111,31 +115,34 @@ class _Additive(Summed):
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
-        """Attach a variance bound for the rounding of these sums. Whole numbers are exact, as floats below 2⁵³ are.
+        """The same sums with a bound of how much rounding has changed them: a variance for each field.
 
-        A sum of n terms rounds by at most n times ½ ε of its size. Where several such sums are then added up, their
-        roundings are independent, so p additions count as √p: the standard deviation is (rows + √pieces) ½ ε size.
+        ε = 2.2e-16 is the distance of floats near 1. An addition rounds by at most ½ ε of its result, so a sum of n
+        terms by at most n ½ ε of its size. Where several such sums are then added up, their roundings are independent,
+        so p additions count as √p: the standard deviation is (rows + √pieces) ½ ε size. Sums of whole numbers are
+        exact.
 
         Parameters
         ----------
         rows, pieces : rows in each sum that was made at a time, and how many such sums were added up
         whole : whether all weights are whole numbers
         """
-        leaves = {name: leaf for name, leaf in vars(self).items() if name != "error"}  # the sums, by name of the field
-        is_exact = whole and all(is_whole(leaf) for name, leaf in leaves.items() if name != "log_h")
+        # The sums by name of the field. All are whole or none is, but for `log_h`: logarithms are not whole.
+        sums = {name: leaf for name, leaf in vars(self).items() if name != "error"}
+        are_whole = whole and all(is_whole(leaf) for name, leaf in sums.items() if name != "log_h")
         n_roundings = rows + pieces**0.5
 
         error = {}
-        for name, leaf in leaves.items():
-            # Exact fields have no entry. `log_h` is never exact, as logarithms are not whole.
-            if (is_exact and name != "log_h") or not leaf.any():
+        for name, leaf in sums.items():
+            is_exact = (are_whole and name != "log_h") or not leaf.any()  # a sum of zeros is exact too
+            if is_exact:  # no entry
                 continue
 
-            # the size of the largest number that took part. Counts of levels (c, d, levels) are computed with one level
-            # as the total less the others, so a small count is rounded as coarsely as the total
+            # The size of the largest number that took part: the sum itself. But of counts of levels (c, d, levels) one
+            # level is computed as the total less the others, so a small count is rounded as coarsely as the total.
             size = leaf
             if leaf.ndim > 2:
-                size = leaf.sum(-1, keepdims=True) + 0 * leaf  # in the shape of `leaf`
+                size = leaf.sum(-1, keepdims=True) + 0 * leaf  # the total, in the shape of `leaf`
             error[name] = (n_roundings * EPS / 2 * size) ** 2
         return replace(self, error=error)  # type: ignore[type-var]
 
@@ -219,11 +226,13 @@ class _Centred(Summed):
         if self.error is None:  # the rounding is not followed
             return scaled
 
-        # Variances of the rounding: what there was, times the factor squared, and that of the two products. `rounded`
-        # is the variance of the rounding of one operation, `own` are the squares of single features, (c, d).
+        # The two products are rounded. `rounded` is the variance of the rounding of one operation; `along` makes
+        # weights (c,) of whole rows (c, 1), and `own` are the squares of single features, (c, d).
         of_products = {"n": rounded(along(scaled.n, self.mean)), "ss": rounded(scaled.own)}
+
+        # the errors that were there before are multiplied too: Var(f e) = f² Var(e)
         error = {}
-        for name in self.error | of_products:
+        for name in self.error | of_products:  # all names of either
             error[name] = factor**2 * self.error.get(name, 0) + of_products.get(name, 0)
         return replace(scaled, error=error)
 
@@ -241,44 +250,52 @@ class _Centred(Summed):
         xp = namespace(self.n, other.n)  # numpy, or jax.numpy for JAX arrays
         n = self.n + sign * other.n
 
-        # A difference of weights up to `noise` is rounding: no rows are left. `rounding` is the relative size of it.
-        # Where `error`, the variance of the rounding, is kept, it tells more, and nothing is taken for 0 here.
+        # A difference of weights that is no more than rounding means that no rows are left: `rounding` is the relative
+        # size of it. Where `error`, the variance of the rounding, is kept, it tells more, and nothing is taken for 0.
         noise = rounding(self.n) * self.n if sign < 0 and self.error is None else 0
         has_rows = n > noise
+        is_negative = n < -noise  # rows were subtracted that had never been added
 
-        # What Chan's rule adds. The squares of δ are (c, d) of single features, or products of all pairs of features,
-        # (c, d, d), as `ss` has them; `along` gives weights (c,) the axes of what they multiply.
+        # δ, and its squares: (c, d) of single features, or products of all pairs of features, (c, d, d), as `ss` has
+        # them
+        has_cross_products = self.ss.ndim > self.mean.ndim
+        delta = other.mean - self.mean  # (c, d)
+        square = delta[..., :, None] * delta[..., None, :] if has_cross_products else delta * delta
+
+        # what Chan's rule adds; `along` gives weights (c,) the axes of the array that they multiply
         share = sign * other.n / xp.where(has_rows, n, 1)  # n₂/n
-        delta = other.mean - self.mean  # δ, (c, d)
-        square = delta * delta if self.ss.ndim == delta.ndim else delta[..., :, None] * delta[..., None, :]
+        mean = self.mean + delta * along(share, delta)
         between = along(self.n * share, square) * square  # n₁ n₂/n δδᵀ
+        ss = self.ss + sign * other.ss + between
 
-        # No rows have mean and squares 0. A clearly negative weight, of rows never added, stays to be noticed.
+        # no rows have the mean 0 and the squares 0; a negative weight stays, so that it is noticed
         joined = type(self)(
-            xp.where(has_rows | (n < -noise), n, 0),
-            xp.where(along(has_rows, delta), self.mean + delta * along(share, delta), 0),
-            xp.where(along(has_rows, square), self.ss + sign * other.ss + between, 0),
+            xp.where(has_rows | is_negative, n, 0),
+            xp.where(along(has_rows, mean), mean, 0),
+            xp.where(along(has_rows, ss), ss, 0),
         )
         if self.error is None or other.error is None:
             return joined
 
         # the rounding of the result, for which only the squares of single features are needed: the diagonals of δδᵀ
-        between_features = replace(joined, ss=between).own  # of single features, (c, d)
+        between_features = replace(joined, ss=between).own  # (c, d)
         return replace(joined, error=_joined_error(self, other, joined, between_features))
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, pieces: int, whole: bool) -> Self:
-        """Attach a variance bound for the rounding of these statistics. Whole weights are exact.
+        """The same statistics with a bound of how much rounding has changed them: a variance for n, Σx and ss.
 
-        With ε the relative distance of floats, the standard deviations are, of the errors of
+        They were made of several pieces of the rows, whose statistics were then added up. With ε the relative distance
+        of floats, the standard deviations are, of the errors of
 
             Σx    √pieces ε n |mean| + (rows + √pieces) ε √(n ss)
             ss    (½ (rows + √pieces) + 16) ε ss, and 2 ε |mean| √(n ss) where there are several pieces
             n     (rows + √pieces) ½ ε n, if weights are not whole
 
-        The sums of a piece are about its own mean, so the size of what is rounded in them is √(n ss). The last term of
-        ss: where a piece moves the mean by d, the rounding of the mean moves ss by 2 n d times as much, and all n d²
-        together are at most ss.
+        A sum of r terms rounds r times, and the roundings of p pieces are independent: they count as √p. The sums of a
+        piece are about its own mean, so the size of what is rounded in them is √(n ss). The last term of ss: where a
+        piece moves the mean by d, the rounding of the mean moves ss by 2 n d times as much, and all n d² together are
+        at most ss.
 
         Parameters
         ----------
@@ -287,68 +304,72 @@ class _Centred(Summed):
         """
         n = along(self.n, self.mean)  # (c, d), or (c, 1)
         ss = self.own  # squares of single features about the mean, (c, d)
-        of_pieces = pieces**0.5  # their roundings are independent
-        n_roundings = rows + of_pieces
         spread = np.sqrt(n * ss)  # at least Σ |x − mean|, by Cauchy–Schwarz
+        merges = pieces**0.5  # independent roundings, one for each piece
+        n_roundings = rows + merges
 
-        # standard deviations of the rounding of Σx and of ss
-        of_sums = of_pieces * EPS * n * abs(self.mean) + n_roundings * EPS * spread
-        of_squares = (n_roundings / 2 + 16) * EPS * ss
+        # Σx, whose error has the name of the mean
+        sd_of_sums = merges * EPS * n * abs(self.mean) + n_roundings * EPS * spread
+
+        # ss
+        sd_of_squares = (n_roundings / 2 + 16) * EPS * ss
         if pieces > 1:
-            of_squares = of_squares + 2 * EPS * abs(self.mean) * spread
+            sd_of_squares = sd_of_squares + 2 * EPS * abs(self.mean) * spread
 
-        error = {"mean": of_sums**2, "ss": of_squares**2}
-        if not whole:
-            error["n"] = (n_roundings * EPS / 2 * n) ** 2 + 0 * ss  # (c, d)
+        error = {"mean": sd_of_sums**2, "ss": sd_of_squares**2}
+        if not whole:  # sums of whole weights are exact
+            error["n"] = (n_roundings * EPS / 2 * n) ** 2 + 0 * ss  # in the shape (c, d)
         return replace(self, error=error)
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def _joined_error(first: _Centred, second: _Centred, joined: _Centred, between: Array) -> dict[str, Any]:
-    """Variances of the rounding of a sum or difference: those of both operands, moved to its mean, and its own.
+    """Variances of the rounding errors of joined statistics, from those of two sets of rows that were added or removed.
 
-    Statistics are weight n, mean and squares ss about it. The errors e of Σx and ss are followed, with their
-    covariance. About a mean that is d away, ss has the error e_ss − 2 d e_Σx, from which the new variances and the
-    covariance follow.
+    Statistics are weight n, mean and squares ss about it. Let e_Σx and e_ss be the errors of Σx = n mean and of ss. If
+    the mean moves by d, ss = Σ (x − mean)² gets the error e_ss − 2 d e_Σx. So of each operand the variances of both
+    errors and their covariance are needed, and give those of the result:
+
+        Var(e_ss − 2 d e_Σx) = Var(e_ss) − 4 d Cov(e_Σx, e_ss) + 4 d² Var(e_Σx),
+        Cov(e_Σx, e_ss − 2 d e_Σx) = Cov(e_Σx, e_ss) − 2 d Var(e_Σx).
+
+    The errors of the two operands, and that of this operation itself, are independent: their variances add up.
 
     Parameters
     ----------
-    first, second, joined : the operands, and the result
-    between : (c, d) what the distance of the two means adds to ss
+    first, second, joined : the two operands, with their errors, and the result
+    between : (c, d) what the distance of the two means adds to ss, δ² n₁ n₂/n
 
     Returns
     -------
     Variances of n (if weights are rounded), of Σx ("mean") and of ss, and the covariance of the last two ("cross"),
     (c, d) each.
     """
-    # the rounding of this operation: `rounded` is (½ ε largest number)². `along` gives weights (c,) the axes of the
-    # means, (c, 1), and `own` are the squares of single features, (c, d)
+    # The rounding of this operation: `rounded` is (½ ε largest number)². `along` gives weights (c,) the axes of the
+    # means, (c, 1), and `own` are the squares of single features, (c, d).
     n, n_first, n_second = (along(stats.n, stats.mean) for stats in (joined, first, second))
-    variance_n = None  # weights are whole
-    of_sums = rounded(n * joined.mean, n_first * first.mean, n_second * second.mean)
-    cross = 0 * of_sums
-    of_squares = rounded(first.own, second.own, joined.own, between)
+    var_sums = rounded(n * joined.mean, n_first * first.mean, n_second * second.mean)
+    var_squares = rounded(first.own, second.own, joined.own, between)
+    covariance = 0 * var_sums
 
     # An error of n (there is none if weights are whole) moves the mean, and with it the sums and `between`: δ² n₁ n₂/n
     # changes by the relative error of n.
+    error = {}
     if "n" in first.error or "n" in second.error:
-        variance_n = first.error.get("n", 0) + second.error.get("n", 0) + rounded(n)
-        of_sums = of_sums + variance_n * (joined.mean - first.mean) ** 2
-        of_squares = of_squares + variance_n * (between / np.where(n > 0, n, 1)) ** 2
+        error["n"] = first.error.get("n", 0) + second.error.get("n", 0) + rounded(n)
+        var_sums = var_sums + error["n"] * (joined.mean - first.mean) ** 2
+        var_squares = var_squares + error["n"] * (between / np.where(n > 0, n, 1)) ** 2
 
-    # The errors of the operands. With e_ss − 2 d e_Σx for the error of ss about the joined mean:
-    # covariance with e_Σx: cross − 2 d Var(e_Σx);   variance: Var(e_ss) − 4 d cross + 4 d² Var(e_Σx)
+    # the errors of the operands, about the joined mean, by the two formulas
     for operand in (first, second):
-        operand_sums = operand.error.get("mean", 0)
-        operand_cross = operand.error.get("cross", 0)
-        operand_squares = operand.error.get("ss", 0)
+        operand_sums = operand.error.get("mean", 0)  # Var(e_Σx)
+        operand_cross = operand.error.get("cross", 0)  # Cov(e_Σx, e_ss)
+        operand_squares = operand.error.get("ss", 0)  # Var(e_ss)
         d = joined.mean - operand.mean  # how far the mean is moved
-        of_sums = of_sums + operand_sums
-        cross = cross + operand_cross - 2 * d * operand_sums
-        of_squares = of_squares + operand_squares - 4 * d * operand_cross + 4 * d**2 * operand_sums
-
-    error = {"mean": of_sums, "cross": cross, "ss": of_squares}
-    return error if variance_n is None else {"n": variance_n} | error
+        var_sums = var_sums + operand_sums
+        covariance = covariance + operand_cross - 2 * d * operand_sums
+        var_squares = var_squares + operand_squares - 4 * d * operand_cross + 4 * d**2 * operand_sums
+    return error | {"mean": var_sums, "cross": covariance, "ss": var_squares}
 
 
 def along(n: Array, leaf: Array) -> Array:
@@ -393,21 +414,22 @@ class Moments(_Centred):
         return replace(remaining, ss=namespace(remaining.ss).maximum(remaining.ss, 0))
 
     def pooled(self) -> Self:
-        """Weight, mean and centred squares of all classes together, (1, d): the sum of the classes' statistics by `+`.
+        """Weight, mean and centred squares of all classes together, (1, d), from those of each class.
 
-        It takes two passes: the mean of the means, and what it leaves of distances to it, as in `Moments.of`.
+        The mean is that of the classes' means under their weights, n_c. The squares about it are those within the
+        classes and those between them, Σ_c ss_c + n_c δ_c², with δ_c the distance of a class's mean to it.
         """
         n = self.n.sum(0, keepdims=True)  # (1, d), as all results
         xp = namespace(n)  # numpy, or jax.numpy for JAX arrays
         divisor = xp.where(n > 0, n, 1)
         mean = (self.n * self.mean).sum(0, keepdims=True) / divisor
 
-        # The distances n δ would sum to 0 without rounding; what is left is by how much the mean is wrong. The squares
-        # about it are those within the classes and those between them, Σ_c ss_c + n_c δ_c².
-        delta = self.mean - mean  # (c, d)
-        moved = self.n * delta
-        shift = moved.sum(0, keepdims=True) / divisor
-        ss = (self.ss + moved * delta).sum(0, keepdims=True) - n * shift * shift
+        # Σ_c n_c δ_c would be 0 without rounding; over n it is the shift by which the mean is wrong. Squares about the
+        # shifted mean are n shift² less.
+        delta = self.mean - mean  # δ_c, (c, d)
+        weighted = self.n * delta
+        shift = weighted.sum(0, keepdims=True) / divisor
+        ss = (self.ss + weighted * delta).sum(0, keepdims=True) - n * shift * shift
         return type(self)(n, mean + shift, xp.maximum(ss, 0))
 
 
@@ -478,12 +500,15 @@ class Statistics(Summed):
 
         # Variances of independent errors add, and the sum itself is rounded once more: `rounded` is the variance of
         # that. Sums of whole weights have the error 0, and stay exact.
-        error = self.error + other.error
-        return type(self)(n, blocks, np.where(error > 0, error + rounded(n), 0))
+        of_operands = self.error + other.error
+        error = np.where(of_operands > 0, of_operands + rounded(n), 0)
+        return type(self)(n, blocks, error)
 
 
 def with_error(stats: Statistics, rows: int = 0, pieces: int = 1) -> Statistics:
-    """Statistics on the host with a variance bound for the rounding of their sums; what is whole was summed exactly.
+    """The same statistics with bounds of how much rounding has changed their sums: variances, in the field `error`.
+
+    Sums of whole numbers are exact, and have the variance 0.
 
     Parameters
     ----------
@@ -493,18 +518,21 @@ def with_error(stats: Statistics, rows: int = 0, pieces: int = 1) -> Statistics:
     """
     if stats.error is not None:
         return stats
-    rows = rows or int(min(stats.n.sum(), 1 << 20)) + 1  # by default all weights together, at most a million
-    is_exact = is_whole(stats.n)  # sums of whole numbers are not rounded
+    are_whole = is_whole(stats.n)  # the weights of the classes
+    if not rows:  # all weights together, at most a million
+        rows = int(min(stats.n.sum(), 1 << 20)) + 1
 
-    # the blocks, and the class weights
+    # the statistics of each block, which are columns of one family; other types than these have no error
     blocks = dict(stats.blocks)
     for name, block in stats.blocks.items():
-        if isinstance(block, Counts | Totals | Moments | Scatter):  # others have no error
-            blocks[name] = block.bounded(rows, pieces, is_exact)
+        if isinstance(block, Counts | Totals | Moments | Scatter):
+            blocks[name] = block.bounded(rows, pieces, are_whole)
 
-    # of a sum of `rows` terms at most rows · ½ ε · size, and of sums of `pieces` such sums √pieces times as much as of
-    # one addition, because their roundings are independent
-    error = 0 * stats.n if is_exact else ((rows + pieces**0.5) * EPS / 2 * stats.n) ** 2
+    # The weights of the classes: each addition rounds by at most ½ ε of the sum. There were as many as rows in a sum,
+    # and then one for each piece, which count as √pieces, because their roundings are independent.
+    error = 0 * stats.n
+    if not are_whole:
+        error = ((rows + pieces**0.5) * EPS / 2 * stats.n) ** 2
     return Statistics(stats.n, blocks, error)
 
 
@@ -518,3 +546,17 @@ def pooled(stats: Any) -> Any:
     if isinstance(stats, Moments | Sample):  # means, or lists of cells: no sums over classes
         return stats.pooled()
     return map_leaves(lambda leaf: leaf.sum(0, keepdims=True), in_floats(stats))
+
+
+def repeated(stats: Any, n_models: int) -> Any:
+    """Statistics with the c classes again for each of n models: (c, …) becomes (n · c, …), model after model."""
+    if n_models == 1:
+        return stats
+    return map_leaves(lambda leaf: _repeat(leaf, n_models), stats)
+
+
+def _repeat(leaf: Any, n_models: int) -> Any:
+    """An array (c, …) n times along its first axis; a number, such as an error of 0, stays as it is."""
+    if np.ndim(leaf) == 0:
+        return leaf
+    return np.tile(leaf, (n_models,) + (1,) * (leaf.ndim - 1))

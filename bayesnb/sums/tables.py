@@ -4,7 +4,7 @@ Few rows are summed by the formula of a cell, many by loops that take the same t
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,10 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
     if smallest < 0 or largest >= _MAX_LEVELS or not is_whole(cells):
         return 0
 
-    # A table serves if it has no more entries for a class than there are cells, and is not too large. The largest cell
-    # 5 gives 8 levels: `bit_length` of 5 is 3, and 1 << 3 is 8.
-    levels = max(2, 1 << int(largest).bit_length())  # the power of two above the largest cell
+    # the power of two above the largest cell: for 5 it is 8, as `bit_length` of 5 is 3, and 2³ is 8
+    levels = max(2, 2 ** int(largest).bit_length())
+
+    # a table serves if it has no more entries for a class than there are cells, and is not too large
     saves_work = levels == 2 or levels * x.shape[1] <= cells.size
     is_small_enough = levels * parameters <= _MAX_NUMBERS_OF_TABLE
     return levels if saves_work and is_small_enough else 0
@@ -66,7 +67,50 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
 def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     """The sum over the columns of what tables have for the level of each cell: Σ_j tables_cj[x_ij], (…, n, c).
 
-    Each row starts with the sum for a row of empty cells, and each cell changes it by the difference to an empty one.
+    Each row of data starts with the sum for a row of empty cells, and each cell changes it by the difference to an
+    empty one. Dense rows have no empty cells, so they start with 0, and a cell changes the sum by its own number.
+
+    Parameters
+    ----------
+    x : (n, d) levels 0 … k − 1; any other cell is missing, and an empty cell of sparse rows has level 0
+    tables : a number for each class, column and level, such as a log density. A level that no row of a class has may
+        have no finite value in it
+    """
+
+    # this sum over some of the columns only, whose cells are given dense or sparse
+    def look_up_columns(cells: Array | Sparse, columns: np.ndarray) -> Tables:
+        return look_up(cells, tables[..., columns, :])
+
+    # Terms of 10¹² nats of empty cells would lose digits when they are added and subtracted again: such columns are
+    # made dense.
+    is_large = has_large_terms(tables[..., 0])  # (d,)
+    if is_sparse(x) and is_large.any():
+        return sum_with_dense_columns(look_up_columns, x.tocsr(), is_large)
+
+    # s draws of c tables are s·c tables, as two draws of three classes are six
+    *lead, d, k = tables.shape  # `lead` is (…, c)
+    flat = tables.reshape(-1, d, k)  # (s·c, d, k)
+
+    # What an empty cell of sparse rows has, level 0. A term that is not finite is left out: no row of the class has
+    # such a cell. Dense rows have no empty cells.
+    empty = np.zeros((len(flat), d, 1))
+    if is_sparse(x):
+        empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0)
+
+    # each row begins as a row of empty cells; then the changes of its cells are added
+    table = np.tile(empty.sum((1, 2)), (x.shape[0], 1))  # (n, s·c)
+    change_of_cell = np.concatenate(
+        [flat - empty, -empty], -1
+    )  # (s·c, d, k + 1), at each level, last of a missing cell
+    _add_changes(x, change_of_cell, table)
+
+    # the s·c columns split again, (n, s·c) → (n, …, c), and the rows moved in front of the classes, (…, n, c)
+    return np.moveaxis(table.reshape(-1, *lead), 0, -2)
+
+
+def _add_changes(x: Array | Sparse, changes: Float[np.ndarray, "c d levels"], table: Float[np.ndarray, "n c"]) -> None:
+    """Add to each row of a table what its cells change: table_ic += Σ_j changes_cj[x_ij], in place.
+
     The changes are put into a matrix with a row for each column and level. For two columns with the levels 0 and 1 it
     has the rows
 
@@ -76,49 +120,31 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
 
     Parameters
     ----------
-    x : (n, d) levels 0 … k − 1; any other cell is missing, and an empty cell of sparse rows has level 0
-    tables : a number for each class, column and level, such as a log density. A level that no row of a class has may
-        have no finite value in it
+    x : (n, d) dense rows, or sparse rows, of which the stored cells are taken
+    changes : of each class, column and level 0, 1, …; the last entry is that of a missing cell
+    table : to which the changes are added
     """
-    # Terms of 10¹² nats of empty cells would lose digits when they are added and subtracted again: such columns are
-    # made dense.
-    is_large = has_large_terms(tables[..., 0])  # (d,)
-    if is_sparse(x) and is_large.any():
-        return sum_with_dense_columns(lambda x, columns: look_up(x, tables[..., columns, :]), x.tocsr(), is_large)
-
-    # draws and classes as one axis, s·c, which is split again at the end
-    *lead, d, k = tables.shape
-    flat = tables.reshape(-1, d, k)  # (s·c, d, k)
-    n = x.shape[0]
-
-    # What a row of empty cells has, level 0 in all columns; dense rows have no empty cells. A term that is not finite
-    # is left out: no row of the class has such a cell.
-    empty = np.zeros((len(flat), d, 1))
-    if is_sparse(x):
-        empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0)
-    table = np.tile(empty.sum((1, 2)), (n, 1))  # (n, s·c)
-
-    # what a cell changes at each of its levels, and last what a missing cell does
-    changes = np.concatenate([flat - empty, -empty], -1)  # (s·c, d, k + 1)
-    change_of_level = contiguous(changes.reshape(len(flat), -1).T)  # (d·(k + 1), s·c)
+    n_classes, d, n_levels = changes.shape
+    of_missing = n_levels - 1  # the number of the last entry
+    change_of_level = contiguous(changes.reshape(n_classes, -1).T)  # (d · n_levels, c)
 
     ends, columns, cells = csr_arrays(x)  # row i has the cells ends[i] … ends[i + 1] − 1
-    if use_compiled_loop(cells.size * len(flat)):
+    if use_compiled_loop(cells.size * n_classes):  # much work
         from . import _compiled
 
-        _compiled.look_up(ends, columns, cells, change_of_level, k, table)  # adds to `table`
-    else:
-        # the row of `change_of_level` that each cell takes
-        columns = np.tile(np.arange(d), n) if columns is None else columns.astype(np.intp)
-        level = np.where((cells >= 0) & (cells < k), cells, k).astype(np.intp)  # k for a missing cell
-        position = level + (k + 1) * columns  # each column has k + 1 rows there, the last one for missing cells
+        _compiled.look_up(ends, columns, cells, change_of_level, of_missing, table)  # adds to `table`
+        return
 
-        # sums over the cells of each row: the product with a sparse matrix that has a 1 for each of them
-        takes = sparse.csr_array((np.ones(position.size), position, ends), (n, len(change_of_level)))
-        table += takes @ change_of_level
+    # the row of `change_of_level` that each cell takes
+    is_level = (cells >= 0) & (cells < of_missing)  # False for NaN
+    level = np.where(is_level, cells, of_missing).astype(np.intp)
+    column = np.tile(np.arange(d), len(table)) if columns is None else columns.astype(np.intp)  # None: dense rows
+    position = level + n_levels * column
 
-    # (n, s·c) → (n, …, c) → (…, n, c)
-    return np.moveaxis(table.reshape(-1, *lead), 0, -2)
+    # Sums over the cells of each row: the product with a sparse matrix that has a 1 for each of them. In the example it
+    # has the row (0, 1, 0, 0, 0, 1).
+    takes = sparse.csr_array((np.ones(position.size), position, ends), (len(table), len(change_of_level)))
+    table += takes @ change_of_level
 
 
 # --- rows of counts under Dirichlet–multinomials: a^(x) = Γ(a+x)/Γ(a) is a rising factorial ---------------------------
@@ -165,11 +191,11 @@ def log_coefficient(x: Data) -> Float[Array, " n"]:
 
 
 def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> Table:
-    """Log density of counts under Dirichlet–multinomials but for the coefficient: Σ_j log α_j^(x_j) − log A^(L).
+    """Log density of rows of counts under the Dirichlet–multinomial of each class, but for the multinomial coefficient.
 
-    a^(x) = Γ(a + x)/Γ(a) is the rising factorial, A = Σ_j α_j, and L is the sum of the row. A row with weight w_ic in
-    class c has added w_ic x to the concentrations there. If it leaves, α − w x stands for α: it is the density of the
-    row under the data without it.
+    It is Σ_j log α_j^(x_j) − log A^(L), (n, c). a^(x) = Γ(a + x)/Γ(a) is the rising factorial, A = Σ_j α_j, and L is
+    the sum of the row. In leave-one-out a row leaves the class with its weight w: its counts are taken out of the
+    concentrations again, α − w x instead of α.
 
     Parameters
     ----------
@@ -179,12 +205,12 @@ def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> 
     """
     weights = w.toarray() if is_sparse(w) else w
     total = alpha.sum(-1)  # A, (c,)
-    n_cells = x.nnz if is_sparse(x) else x.size
 
     # Many cells: a loop, which multiplies up to sixteen factors a + t before it takes a logarithm. So concentrations
     # must lie between 1e-18 and 1e18, for products of sixteen factors to stay in the range of floats.
-    uses_loop = namespace(x, alpha, weights) is np and use_compiled_loop(_COST_OF_FORMULA * n_cells * len(alpha))
-    if uses_loop and alpha.min() > _SMALLEST_FACTOR and 1 / total.max() > _SMALLEST_FACTOR:
+    n_cells = x.nnz if is_sparse(x) else x.size
+    is_much = namespace(x, alpha, weights) is np and use_compiled_loop(_COST_OF_FORMULA * n_cells * len(alpha))
+    if is_much and alpha.min() > _SMALLEST_FACTOR and 1 / total.max() > _SMALLEST_FACTOR:
         from ._compiled import rising
 
         table = np.empty((x.shape[0], len(alpha)))
@@ -192,14 +218,16 @@ def log_polya(x: Data, alpha: Float[Array, "c d"], w: Weights | None = None) -> 
         rising(*csr_arrays(x), contiguous(alpha.T), total, contiguous_weights, table)  # fills `table`
         return table
 
+    # log (α − w x)^(x), of a cell or of a whole row; `remove_row` is α − w x, kept above 0 against rounding
     def log_rising_without_row(x: Array, w: Any, alpha: Array) -> Array:
-        return log_rising(remove_row(alpha, w * x), x)  # log (α − w x)^(x)
+        return log_rising(remove_row(alpha, w * x), x)
 
     # few cells: the formula
     length = row_totals(x)[:, None]  # L, (n, 1)
     weights = 0 * length if weights is None else weights  # (n, 1) or (n, c); 0 if no row leaves
-    of_kinds = sum_over_cells_of(log_rising_without_row, x, weights, (alpha,))  # (n, c)
-    return of_kinds - log_rising_without_row(length, weights, total)
+    numerator = sum_over_cells_of(log_rising_without_row, x, weights, (alpha,))  # Σ_j over the columns, (n, c)
+    denominator = log_rising_without_row(length, weights, total)
+    return numerator - denominator
 
 
 # --- normal and Student densities -------------------------------------------------------------------------------------
@@ -225,7 +253,7 @@ def log_normal_sum(x: Data, mu: Float[Array, "*s c d"], sd: Float[Array, "*#s #c
 
 
 def _cell(student: bool, sign: int) -> Callable[..., Array]:
-    """The log density of a cell as a function of the cell, its weight (not used), and loc, slope, weight and level.
+    """The formula of a cell's log density, as a function (x, not used, loc, slope, weight, level) → numbers.
 
     It is level + weight log(1 ± v) with v = ((x − loc) slope)²; of normal densities level ± weight v.
 
@@ -260,45 +288,71 @@ def sum_of_logs(
     terms : slope, weight and level, which broadcast to the shape of `loc`
     student : False for normal densities, which have v for the logarithm and the weight −1
     """
-    cell = _cell(student, 1)  # the formula: (x, not used, loc, slope, weight, level) → log density of cells
-    fields = np.broadcast_arrays(loc, *terms)  # (c, d) each
-    loc, slope, weight, level = fields
+    log_density_of_cell = _cell(student, 1)  # the formula: (x, not used, loc, slope, weight, level) → numbers
+    fields = np.broadcast_arrays(loc, *terms)  # loc, slope, weight and level, (c, d) each
 
     # few cells: the formula. A loop is worth loading for much work, cells times classes times the cost of a term
     n_cells = x.nnz if is_sparse(x) else x.size
     cost = _COST_OF_LOG if student else _COST_OF_SQUARE
     if not use_compiled_loop(cost * n_cells * len(loc)):
-        return sum_over_cells_of(cell, x, 1.0, fields)
-    from . import _compiled
+        return sum_over_cells_of(log_density_of_cell, x, 1.0, fields)
 
-    # Empty cells of sparse rows with terms of 10¹² nats: adding and subtracting these would lose digits, so columns
-    # that have some are made dense.
-    empty = cell(np.zeros(1), 1.0, *fields)  # (c, d)
-    is_large = has_large_terms(empty)
-    if is_sparse(x) and is_large.any():
-        return sum_with_dense_columns(
-            lambda x, columns: sum_of_logs(x, *(field[:, columns] for field in fields), student=student),
-            x.tocsr(),
-            is_large,
-        )
-
-    # Each loop fills `table`; that of sparse rows with what the stored cells change in an empty row.
-    table = np.empty((x.shape[0], len(loc)))
-    if is_sparse(x):
-        columns = (contiguous(field.T) for field in (loc, slope, weight))
-        _compiled.stored_logs(*csr_arrays(x), *columns, student, table)
-        table += empty.sum(1)
-    elif student:
-        has_one_weight = bool((weight == weight[:, :1]).all())  # in each class: factors may share a logarithm
-        _compiled.sum_logs(contiguous(x), *map(contiguous, fields), has_one_weight, table)
-    else:
-        _compiled.sum_squares(contiguous(x), *map(contiguous, (loc, slope, level)), table)
+    # many cells: a loop
+    table = _sum_of_logs_of_sparse(x, fields, student) if is_sparse(x) else _sum_of_logs_of_dense(x, fields, student)
 
     # The loop multiplies factors 1 + v, and a product beyond 1e308 is infinite: such rows take the formula.
     far = np.flatnonzero(~np.isfinite(table).all(1))
     if len(far):
-        table[far] = sum_over_cells_of(cell, x[far], 1.0, fields)
+        table[far] = sum_over_cells_of(log_density_of_cell, x[far], 1.0, fields)
     return table
+
+
+def _sum_of_logs_of_dense(x: np.ndarray, fields: Sequence[np.ndarray], student: bool) -> Float[np.ndarray, "n c"]:
+    """`sum_of_logs` of many dense rows (n, d), by a compiled loop; not finite in a row where a product overflows.
+
+    Parameters
+    ----------
+    fields : loc, slope, weight and level, (c, d) each
+    student : False for normal densities
+    """
+    from . import _compiled
+
+    loc, slope, weight, level = map(contiguous, fields)
+    table = np.empty((len(x), len(loc)))
+    if student:
+        has_one_weight = bool((weight == weight[:, :1]).all())  # in each class: factors may share a logarithm
+        _compiled.sum_logs(contiguous(x), loc, slope, weight, level, has_one_weight, table)  # fills `table`
+    else:
+        _compiled.sum_squares(contiguous(x), loc, slope, level, table)  # fills `table`
+    return table
+
+
+def _sum_of_logs_of_sparse(x: Sparse, fields: Sequence[np.ndarray], student: bool) -> Float[np.ndarray, "n c"]:
+    """`sum_of_logs` of many sparse rows (n, d), by a compiled loop: an empty row, and what its stored cells change.
+
+    Parameters
+    ----------
+    fields : loc, slope, weight and level, (c, d) each
+    student : False for normal densities
+    """
+    from . import _compiled
+
+    # this sum over some of the columns only, whose cells are given dense or sparse
+    def sum_over_columns(cells: Array | Sparse, columns: np.ndarray) -> Tables:
+        return sum_of_logs(cells, *(field[:, columns] for field in fields), student=student)
+
+    # Empty cells with terms of 10¹² nats: adding and subtracting these would lose digits, so columns that have some
+    # are made dense. `_cell` is the formula, here at the cell 0.
+    log_density_of_empty = _cell(student, 1)(np.zeros(1), 1.0, *fields)  # (c, d)
+    is_large = has_large_terms(log_density_of_empty)
+    if is_large.any():
+        return sum_with_dense_columns(sum_over_columns, x.tocsr(), is_large)
+
+    # the loop fills `table` with what the stored cells change in an empty row; it reads the fields as (d, c)
+    loc, slope, weight, _ = (contiguous(field.T) for field in fields)
+    table = np.empty((x.shape[0], loc.shape[1]))
+    _compiled.stored_logs(*csr_arrays(x), loc, slope, weight, student, table)
+    return table + log_density_of_empty.sum(1)
 
 
 def sum_of_own(
@@ -308,10 +362,11 @@ def sum_of_own(
     fields: tuple[Float[np.ndarray, "c d"], ...],
     student: bool,
 ) -> Float[np.ndarray, " m"]:
-    """The log density of rows in a class that they have left: Σ_j level_yj + weight_yj log(1 − v) over observed cells.
+    """The log density of rows under their own class without them, (m,): of each row, the data of its class but itself.
 
-    v = ((x_ij − loc_yj) slope_yj)², with loc and slope of the data that still hold the row: taking the row out of them
-    turns the + v of a new row into − v. Normal densities have −v for the logarithm.
+    It is Σ_j level_yj + weight_yj log(1 − v) over the observed cells, with v = ((x_ij − loc_yj) slope_yj)². Here loc
+    and slope are those of the data that still hold the row: taking the row out of them turns the + v of a new row into
+    − v. Normal densities have −v for the logarithm.
 
     Parameters
     ----------

@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from ..numerics.pytrees import record
-from .names import ROLES, as_sentence, did_you_mean, listed, shorten
+from .dates import ORDERS, date_parts, date_words, moment
+from .names import DATE, ROLES, as_sentence, did_you_mean, listed, shorten
 from .number_text import MISSING_SIGNS, TRUTH, NumberFormat, clean_word
 
 FEW_ROWS = 20  # below, no column is taken for an identifier or a constant, and a class is called rare
@@ -60,7 +61,8 @@ class Column:
     Fields
     ------
     name : as in the table
-    role : "numbers", "counts" (whole and not negative), "yes/no" (0 and 1), "levels", "dropped", "target" or "weight"
+    role : "numbers", "counts" (whole and not negative), "yes/no" (0 and 1), "levels", "dropped", "target" or "weight";
+        "date" if columns of its parts are used in its stead
     why : the reason for the role
     distinct : number of different values; for numbers in long tables, of the first 50,000 rows
     missing : share of cells without a value, those included that hold a word or sign which is read as missing
@@ -70,6 +72,8 @@ class Column:
     words : text among numbers that is read as a missing cell
     low, high : smallest and largest finite number; None if there is none
     levels : the different values of a column of levels, as text; empty if there are more than 100
+    date_order : of a date the order of its numbers, "ymd", "dmy" or "mdy"; "" of other columns
+    source, part : of a part of a date the column that it is made of, and "year", "month", "weekday" or "hour"; else ""
     """
 
     name: str
@@ -84,6 +88,14 @@ class Column:
     low: float | None = None
     high: float | None = None
     levels: tuple[str, ...] = ()
+    date_order: str = ""
+    source: str = ""
+    part: str = ""
+
+    @property
+    def name_in_table(self) -> str:
+        """The column of the table that holds the cells: of a part of a date that of the date."""
+        return self.source or self.name
 
     @property
     def is_used(self) -> bool:
@@ -152,6 +164,21 @@ class Column:
             wrong_cells = np.append(is_wrong, False)[codes]
             raise CellError(self.name, cells, wrong_cells, f"{reason}; write all cells in one way", is_unread=True)
         return pd.Series(np.append(values, np.nan)[codes], cells.index, name=cells.name)
+
+    def read_date(self, cells: pd.Series, parts: Iterable[str]) -> dict[str, pd.Series]:
+        """Some parts of dates, by name, (n,) each; a CellError where a cell is no date in the order of this column.
+
+        Parameters
+        ----------
+        cells : (n,) cells of this column in some table, as they stand there
+        parts : of "year", "month", "weekday" and "hour"
+        """
+        dates = date_words(cells)
+        is_wrong = np.array([moment(word, self.date_order) is None for word in dates.words], bool)
+        if is_wrong.any():
+            reason = f", not a date written as {ORDERS[self.date_order]}; leave the cell empty if it is unknown"
+            raise CellError(self.name, cells, np.append(is_wrong, False)[dates.codes], reason)
+        return date_parts(dates, self.date_order, parts, cells.index)
 
     def numbers_of(self, words: Iterable[str]) -> np.ndarray:
         """The numbers that words stand for in the format of the column, NaN for other words.
@@ -304,7 +331,7 @@ class ColumnContract:
 
     Fields
     ------
-    columns : one `Column` for each column of the table, in its order
+    columns : one `Column` for each column of the table, in its order; the parts of a date stand behind it
     rows : rows of the table
     target : name of the column of labels; None if none was named
     notes : possible problems of the target, and of columns that say the same, one sentence each
@@ -400,9 +427,10 @@ class ColumnContract:
             if a column is missing, or if a cell in a column of numbers cannot be read as a number. The message names
             the column
         """
-        frame = pd.DataFrame(table)
+        frame = self.with_date_parts(pd.DataFrame(table))
         used = {column.name: column for column in self.used}
-        missing = [name for name in used if name not in frame.columns]
+        needed = {column.name: column.name_in_table for column in self.used}
+        missing = [*dict.fromkeys(needed[name] for name in used if name not in frame.columns)]
         if missing:
             noun = "column" if len(missing) == 1 else "columns"
             raise ValueError(
@@ -417,6 +445,27 @@ class ColumnContract:
             # `read` turns text into numbers or levels, by the role and the number format of the column.
             cells[name] = used[name].read(frame[name]) if name in used else frame[name]
         return pd.DataFrame(cells, index=frame.index, columns=names)
+
+    def with_date_parts(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """A table with a column for each part of a date that is used; the table itself if it has them already.
+
+        Parameters
+        ----------
+        frame : rows as they stand in the table
+
+        Raises
+        ------
+        CellError
+            if a cell is neither a date, in the order that the training rows had, nor missing
+        """
+        new_columns: dict[str, pd.Series] = {}
+        for column in self.columns:
+            if column.role != DATE or column.name not in frame.columns:
+                continue
+            parts = {part.part: part.name for part in self.used if part.source == column.name}
+            for part, cells in column.read_date(frame[column.name], parts).items():
+                new_columns[parts[part]] = cells
+        return frame.assign(**new_columns) if new_columns else frame
 
     def refuse_contradictions(self, piece: pd.DataFrame, applied: pd.DataFrame) -> None:
         """Raise a CellError on a cell, further down in the table, that its role has no place for.
@@ -435,6 +484,8 @@ class ColumnContract:
         for column in self.columns:
             # `is_wrong`, (n,), says which cells contradict the first rows, and `expected` what those held. `why` is the
             # reason for the role of the column: `EMPTY` and `CONSTANT` are two of the reasons to leave it out.
+            if column.source:  # a part of a date may be the same in the first rows, such as the year
+                continue
             cells = piece[column.name]
             if column.why in (EMPTY, CONSTANT):
                 # As levels, which are text, 3 and 3.0 are the same value. Of a constant column `example` is the value.

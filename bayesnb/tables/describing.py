@@ -15,9 +15,10 @@ import pandas as pd
 
 from ..numerics.progress import tracked
 from .alike import ColumnSample, alike_columns, sample_positions
-from .columns import ASKED, CONSTANT, DOCUMENTS, EMPTY, FEW_ROWS, LISTED, Column, ColumnContract, levels_of
+from .columns import ASKED, CONSTANT, DOCUMENTS, EMPTY, FEW_ROWS, LISTED, Column, ColumnContract, level_text, levels_of
+from .dates import ORDERS, PARTS, date_order, date_words, has_hours, moment
 from .labels import described_target, is_copy_of_target
-from .names import COUNT_WORDS, ROLES, did_you_mean, listed
+from .names import COUNT_WORDS, DATE, DATE_ROLES, ROLES, did_you_mean, listed
 from .number_text import (
     TRUTH,
     NumberFormat,
@@ -31,15 +32,20 @@ from .number_text import (
 )
 
 COUNTED_ROWS = 50_000  # rows in which the values of a column of numbers are counted
+_WISHES = (*ROLES, *DATE_ROLES, "drop")  # what a user can ask for
 _MOST_WORDS = 5  # so many different words may stand for missing cells among numbers,
 _LEAST_NUMBERS = 10  # beside more different numbers than these,
 _SHARE_OF_NUMBERS = 0.8  # in at least so many of the cells
 _SHARE_OF_DATES = 0.9
+_MAX_SPAN_OF_RISING = 2  # so many times the rows: numbers that rise from row to row and name these, with gaps
 _DOCUMENT_WORDS = 4  # text with so many words a cell on average is taken for documents
 _IDENTIFIER = re.compile(
     r"(^|[\W_])(id|ids|uid|uuid|guid|key|nr|no|num|number|index|idx|row|rownames?|rownum|serial|account|code)($|[\W_])"
     r"|nummer$|[a-z](Id|ID|Nr|No)$"
 )
+_IDENTIFIER_IF_ALL_DIFFER = re.compile(
+    r"[a-z](Number|Key|Code|Index)$"
+)  # EmployeeNumber; a CarbonNumber has equal ones
 
 
 def describe(
@@ -64,7 +70,9 @@ def describe(
     table : data frame (n, d)
     target : name of the column of labels, if it is in the table
     drop : names of columns to leave out
-    columns : mapping from column name to the role that you want: "numbers", "counts", "yes/no", "levels" or "drop"
+    columns : mapping from column name to the role that you want: "numbers", "counts", "yes/no", "levels" or "drop".
+        With "date" the year, month, weekday and hour of dates become columns, such as "ordered.month". If no cell
+        shows whether day or month is in front, "date:dmy" or "date:mdy" says it
     decimal, thousands : separators in numbers written as text; by default they are found from the cells
     weight : name of a column of sample weights, which is no feature
 
@@ -84,6 +92,10 @@ def describe(
     frame = _as_frame(table)
     wishes = {**(columns or {}), **dict.fromkeys(drop, "drop")}  # the role that the user wants of a column, by its name
     _check_separators(decimal, thousands)
+    # a date that the user wants becomes several columns, its parts, which stand behind it in the table
+    dates = _dates_of(frame, {name: wish for name, wish in wishes.items() if name not in (target, weight)})
+    frame = _with_parts(frame, dates)
+    parts = {part.name: part for date in dates.values() for part in date.parts}
     _check_names(frame, wishes, target, weight)
 
     # "1,234" may be a decimal number or one with thousands. Where a column does not settle it, the decimal separator
@@ -101,6 +113,10 @@ def describe(
             judged[name] = _Judgement(replace(numbers, role="weight", why="sample weights", words=(), warning=""))
         elif name == target:
             judged[name] = _judge_target(cells[name], separators)
+        elif name in dates:
+            judged[name] = _Judgement(dates[name].column)
+        elif name in parts:
+            judged[name] = _judge_part(cells[name], parts[name], wishes.get(name), separators)
         else:
             judged[name] = _judge_feature(cells[name], wishes.get(name), separators)
     described = {name: judgement.column for name, judgement in judged.items()}
@@ -158,12 +174,13 @@ def _check_names(frame: pd.DataFrame, wishes: Mapping[Any, str], target: Any, we
         doubled = frame.columns[frame.columns.duplicated()][0]
         raise ValueError(f"more than one column has the name {doubled!r}")
 
-    # Roles that the user asks for, without those that there are: numbers, counts, yes/no, levels and drop.
-    unknown_roles = {role for role in wishes.values() if role not in (*ROLES, "drop")}
+    # Roles that the user asks for, without those that there are: numbers, counts, yes/no, levels, date and drop.
+    unknown_roles = {role for role in wishes.values() if role not in _WISHES}
     if unknown_roles:
         role = min(unknown_roles)  # always the same one of several
-        similar = did_you_mean(role, ROLES)  # "; did you mean …?", or ""
-        raise ValueError(f"`columns` has the role {role!r}; choose one of {', '.join(ROLES)} and drop{similar}")
+        similar = did_you_mean(role, _WISHES)  # "; did you mean …?", or ""
+        choice = f"choose one of {', '.join((*ROLES, DATE))} and drop"
+        raise ValueError(f"`columns` has the role {role!r}; {choice}{similar}")
 
     # Each column that the user names, for a role, as labels or as weights, is in the table.
     for name in [*wishes, target, weight]:
@@ -174,6 +191,100 @@ def _check_names(frame: pd.DataFrame, wishes: Mapping[Any, str], target: Any, we
             raise ValueError(f"there is no column {name!r}; the columns are {shown}{similar}")
     if weight is not None and weight == target:
         raise ValueError(f"column {weight!r} is both the target and the weight; name two columns")
+
+
+# --- dates ----------------------------------------------------------------------------------------------------------
+
+
+class _PartOfDate(NamedTuple):
+    """A column that is made of a date: its name, such as "ordered.month", the date, and "month"."""
+
+    name: str
+    source: str
+    part: str
+
+
+class _Date(NamedTuple):
+    """A date that the user wants, its parts, and their cells by name, (n,) each."""
+
+    column: Column
+    parts: list[_PartOfDate]
+    cells: dict[str, pd.Series]
+
+
+def _dates_of(frame: pd.DataFrame, wishes: Mapping[Any, str]) -> dict[Any, _Date]:
+    """The dates that the user wants, by name.
+
+    Parameters
+    ----------
+    frame : the table
+    wishes : role that the user wants of a column, by its name; names that are not in the table are left out here
+    """
+    names = [name for name, wish in wishes.items() if wish in DATE_ROLES and name in frame.columns]
+    return {name: _date(frame[name], wishes[name]) for name in names}
+
+
+def _date(cells: pd.Series, wish: str) -> _Date:
+    """A column of dates, with its parts. The hour is one of them if a cell has a time.
+
+    Parameters
+    ----------
+    cells : (n,) of the column
+    wish : "date", or with the order of year, month and day, such as "date:dmy"
+
+    Raises
+    ------
+    ValueError
+        if a cell is no date, or if nothing shows whether day or month is in front. The message names the column
+    """
+    name = str(cells.name)
+    dates = date_words(cells)
+    _, _, order = wish.partition(":")
+    if not order:
+        try:
+            order = date_order(dates.words)
+        except ValueError as error:
+            raise ValueError(f"column {name!r}: {error}; ask for {name}=date:dmy or {name}=date:mdy") from error
+
+    parts = [part for part in PARTS if part != "hour" or has_hours(dates.words, order)]
+    column = Column(
+        name=name,
+        role=DATE,
+        why=f"its {', '.join(parts)}; written as {ORDERS[order]}",
+        distinct=len(dates.words),
+        missing=float((dates.codes < 0).mean()) if len(dates.codes) else 0.0,
+        example=dates.words[0] if dates.words else "",
+        date_order=order,
+    )
+    of_date = [_PartOfDate(f"{name}.{part}", name, part) for part in parts]
+    by_part = column.read_date(cells, parts)
+    return _Date(column, of_date, {part.name: by_part[part.part] for part in of_date})
+
+
+def _with_parts(frame: pd.DataFrame, dates: Mapping[Any, _Date]) -> pd.DataFrame:
+    """The table with the parts of each date behind it; a ValueError where a column has such a name already."""
+    if not dates:
+        return frame
+    columns: dict[Any, pd.Series] = {}
+    for name in frame.columns:
+        columns[name] = frame[name]
+        if name not in dates:
+            continue
+        for part_name, cells in dates[name].cells.items():
+            if part_name in frame.columns:
+                raise ValueError(f"there is a column {part_name!r}, which is a part of the date {name!r}; rename it")
+            columns[part_name] = cells
+    return pd.DataFrame(columns, index=frame.index)
+
+
+def _use_of_date(base: Column) -> str:
+    """How to use a column of dates: by its parts, if its example is a date; times of day and lengths of time have none.
+
+    `base` is the column as far as it is described.
+    """
+    if any(moment(base.example, order) is not None for order in ORDERS):
+        return f"{base.name}=date uses its year, month, weekday and hour"
+    return f"{base.name}=levels uses it"
 
 
 # --- the cells of a column ------------------------------------------------------------------------------------------
@@ -373,7 +484,7 @@ def _judge_feature(cells: _Cells, wish: str | None, separators: _Separators) -> 
     # wants another role.
     are_dates = _are_dates(cells)
     if are_dates and not wish:
-        return _Judgement(replace(base, why="dates or times", warning=f"{base.name}=levels uses it"))
+        return _Judgement(replace(base, why="dates or times", warning=_use_of_date(base)))
 
     # 6: levels. A categorical of pandas has declared that its cells are levels.
     if wish == "levels" or are_dates or isinstance(cells.known.dtype, pd.CategoricalDtype):
@@ -390,6 +501,26 @@ def _judge_feature(cells: _Cells, wish: str | None, separators: _Separators) -> 
     if base.written is None:
         return _judge_levels(cells, base, wish, base.why)
     return _judge_numbers(cells, base, _numbers_of_texts(cells, base.written), wish, _reason_for_numbers(base))
+
+
+def _judge_part(cells: _Cells, part: _PartOfDate, wish: str | None, separators: _Separators) -> _Judgement:
+    """A part of a date, judged as a feature with the role of such parts; one that never changes is left out.
+
+    Parameters
+    ----------
+    cells : of the column
+    part : which part of which date
+    wish : role that the user wants of the part itself, or None
+    separators : how numbers in text are written
+    """
+    is_constant = cells.n_rows >= FEW_ROWS and cells.n_distinct() <= 1
+    role = wish if wish or is_constant else PARTS[part.part]
+    judgement = _judge_feature(cells, role, separators)
+    example = level_text(judgement.column.example)  # of the year 2024, not 2024.0
+    column = replace(judgement.column, source=part.source, part=part.part, example=example)
+    if column.is_used and not wish:
+        column = replace(column, why=f"{part.part} of {part.source!r}")
+    return judgement._replace(column=column)
 
 
 def _judge_target(cells: _Cells, separators: _Separators) -> _Judgement:
@@ -751,7 +882,8 @@ def _with_role_of_numbers(base: Column, numbers: np.ndarray, wish: str | None, w
     if are_whole and not why:
         reason = _reason_to_name_rows(base.name, first)
         if reason:
-            return replace(base, why=reason, warning=f"{base.name}=numbers uses it")
+            use = _use_of_date(base) if _are_yyyymmdd(first) else f"{base.name}=numbers uses it"
+            return replace(base, why=reason, warning=use)
     # All others are numbers, with a warning of codes such as 999 that may stand for missing cells.
     why = why or ("whole numbers" if are_whole else "numbers")
     return replace(base, role="numbers", why=why).with_warning(_warning_of_missing_codes(first))
@@ -772,13 +904,13 @@ def _sample_of_numbers(cells: _Cells, values: np.ndarray) -> np.ndarray:
 def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
     """Why whole numbers name the rows; "" if they do not.
 
-    They do if they are dates, or if the column's name says so; or if all differ, and either follow each other or are
-    long numbers of one length.
+    They do if they are dates, or if the column's name says so; or if all differ, and either follow each other, or rise
+    from row to row with few gaps, or are long numbers of one length.
 
     Parameters
     ----------
     name : of the column
-    values : (n,) whole numbers, none of them missing
+    values : (n,) whole numbers in the order of the rows, none of them missing
     """
     n = len(values)
     if n < FEW_ROWS:  # few rows may look like identifiers by chance
@@ -794,11 +926,19 @@ def _reason_to_name_rows(name: str, values: np.ndarray) -> str:
         return f"an identifier by its name, {n_distinct} different values"
     if n_distinct < n:
         return ""
+    if _IDENTIFIER_IF_ALL_DIFFER.search(name):
+        return "an identifier by its name: all differ"
 
     # All differ from here on. n numbers that follow each other span high − low + 1 = n; a tenth more allows for rows
-    # that have been left out.
-    if high - low + 1 <= 1.1 * n:
+    # that have been left out. Numbers that rise from row to row may leave out more: a table is rarely sorted by a
+    # measurement without two equal ones. But steps of one size are those of a measurement, such as a time.
+    span = high - low + 1
+    steps = np.diff(values)
+    is_rising = 0 < steps.min() < steps.max()
+    if span <= 1.1 * n:
         return "row numbers: all differ and follow each other"
+    if is_rising and span <= _MAX_SPAN_OF_RISING * n:
+        return "row numbers: all differ and rise from row to row"
 
     # Identifiers are long and of one length. So may be measurements of six digits and more, but these are often rounded
     # to tens: where 30 % of the numbers or more end in 0, they are taken for measurements.

@@ -34,7 +34,7 @@ def read_table(
     counts: str | None = None,
     weight: str | None = None,
 ) -> Dataset:
-    """Read features and target from your file: Parquet, or text with comma, semicolon, tab or bar between the cells.
+    """Read features and target from your file: Parquet, Excel, or text with comma, semicolon, tab or bar between cells.
 
     Labels keep the form that they have in the file, without blanks around them. They become integers or booleans if
     Python writes these in the same way (7, True). Otherwise they stay text (007, 1e30, 2.0, 9999999999999999999).
@@ -46,7 +46,8 @@ def read_table(
 
     Parameters
     ----------
-    path : the file. `.parquet` and `.pq` are read with pyarrow, any other file as text with a header row
+    path : the file. `.parquet` and `.pq` are read with pyarrow, the first sheet of `.xlsx` and `.xlsm` with openpyxl,
+        and any other file as text with a header row
     target : name of the column with the class labels
     drop, columns, decimal, thousands : as in `bayesnb.describe`
     encoding, sep : encoding and separator of a text file. By default the encoding is UTF-8 or UTF-16, and the header
@@ -267,7 +268,7 @@ class LabelledTable:
         n_missing: Any = 0  # then a series: missing cells of each column so far, by its name
         with errors_of(self._file, "fit"):
             for piece in self._file.pieces(before.plain):  # columns of plain numbers are read as numbers
-                rows = piece[piece[self.target].notna()]
+                rows = before.with_date_parts(piece[piece[self.target].notna()])
 
                 # Where the user asked for numbers, new words in the column count as missing. So they are added to the
                 # contract, by `accepting`, before `apply` makes numbers and levels of the cells. Then a CellError for a

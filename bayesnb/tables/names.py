@@ -7,6 +7,12 @@ from typing import Any
 ROLES = ("numbers", "counts", "yes/no", "levels")
 """What a column that is used can be."""
 
+DATE = "date"
+"""The role of a column whose year, month, weekday and hour are used instead of it."""
+
+DATE_ROLES = (DATE, "date:ymd", "date:dmy", "date:mdy")
+"""It as the user asks for it: with the order of year, month and day where no cell shows it."""
+
 MODEL_KINDS = ("plain", "calibrated", "discriminative")
 """Models of all columns, each by its own role: what `choose_predictor` chooses from."""
 

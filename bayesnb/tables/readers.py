@@ -1,4 +1,4 @@
-"""Files of cells, piece by piece: delimited text, and Parquet.
+"""Files of cells, piece by piece: delimited text, Parquet, and workbooks of Excel.
 
 The first lines of a text file are read as text, because a parser hides how a cell is written: zeros in front of a code,
 and 15.018 that may be fifteen thousand. They give each column its role. All pieces are then read by these roles, with
@@ -39,7 +39,7 @@ class TableError(ValueError):
 
 
 def open_table(path: str | Path, **writing: Any) -> Any:
-    """A table as pieces: a data set by name, Parquet (a folder, `.parquet`, `.pq`), or text in any other file.
+    """A table as pieces: a data set, Parquet (a folder, `.parquet`, `.pq`), Excel (`.xlsx`, `.xlsm`), or a text file.
 
     Parameters
     ----------
@@ -48,8 +48,8 @@ def open_table(path: str | Path, **writing: Any) -> Any:
 
     Returns
     -------
-    `NamedTable`, `ParquetFile` or `TextFile`. Each has `names`, `first`, `target` and `source`, and gives its rows by
-    `pieces`
+    `NamedTable`, `ParquetFile`, `ExcelFile` or `TextFile`. Each has `names`, `first`, `target` and `source`,
+    and gives its rows by `pieces`
 
     Raises
     ------
@@ -62,14 +62,16 @@ def open_table(path: str | Path, **writing: Any) -> Any:
     path = Path(path)
     if not path.exists():
         names = ", ".join(DATA_SETS)
-        raise TableError(
-            f"there is no file {path}; check the path, or choose one of {names}{did_you_mean(path, DATA_SETS)}"
-        )
+        beside = [str(file) for file in path.parent.iterdir()] if path.parent.is_dir() else []
+        similar = did_you_mean(path, [*DATA_SETS, *beside])
+        raise TableError(f"there is no file {path}; check the path, or choose one of {names}{similar}")
     if not (path.is_file() or path.is_dir()):
         raise TableError(f"{path} is a pipe or a device; save what it gives to a file first.")
 
     if path.is_dir() or path.suffix in (".parquet", ".pq"):
         return ParquetFile(path)
+    if path.suffix.lower() in (".xlsx", ".xlsm"):
+        return ExcelFile(path)
     return TextFile(path, **writing)
 
 
@@ -92,6 +94,8 @@ def errors_of(file: Any, command: str = "") -> Iterator[None]:
         place = f"row {error.row + 1}"
         if isinstance(file, TextFile):  # an editor shows lines, which differ from rows by the header and blank lines
             place = f"line {file.lines(np.array([error.row]))[0]}"
+        elif isinstance(file, ExcelFile):  # rows of a sheet are numbered from 1 on, and the first is the header
+            place = f"row {error.row + 2}"
         raise TableError(f"{file.source}, {place}: {error}{_advice(error, command)}.") from error
     except TableError:  # names its file already; it is a ValueError too
         raise
@@ -397,6 +401,63 @@ def _parsed_numbers(name: str, cells: pd.Series, has_label: Any) -> pd.Series:
         reason = ", where numbers are expected; write all cells in one way"
         raise CellError(name, cells, is_wrong, reason, is_unread=True)
     return numbers
+
+
+# --- Excel ----------------------------------------------------------------------------------------------------------
+
+
+class ExcelFile:
+    """The first sheet of a workbook, in one piece; cells have the types that they have there: numbers, text, dates."""
+
+    target = None
+
+    def __init__(self, path: Path) -> None:
+        """Read the sheet, whose first row is the header; a TableError where openpyxl is missing or cannot read it."""
+        try:
+            with pd.ExcelFile(path, engine="openpyxl") as book:
+                sheets = [str(name) for name in book.sheet_names]
+                header = pd.read_excel(book, header=None, nrows=1, dtype=str)
+                table = pd.read_excel(book, header=None, skiprows=1)
+        except ImportError as error:
+            raise TableError(
+                f"{path} is a workbook, which the package openpyxl reads: `pip install openpyxl`, or save its sheet as "
+                "CSV."
+            ) from error
+        except Exception as error:  # a damaged archive, or another file by that name
+            reason = " ".join(str(error).split())
+            raise TableError(f"{path} is not a workbook that can be read ({reason}); save its sheet as CSV.") from error
+
+        self.source = str(path) if len(sheets) == 1 else f"{path}, sheet {sheets[0]!r}"
+        if header.empty or table.empty:
+            raise TableError(f"{self.source} has no rows below a header; put the table into the first sheet.")
+        self.names = _names_of_sheet(header.iloc[0].tolist(), table.shape[1], self.source)
+        self.first = table.set_axis(self.names, axis=1).apply(_without_blanks_in_text)
+
+    def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
+        """The rows, all at once; only `columns` matters, None for all, a list of names, or one name."""
+        yield self.first[_chosen_names(columns, self.names)]
+
+
+def _names_of_sheet(header: list[Any], n_columns: int, source: str) -> list[str]:
+    """The names of the columns in the first row of a sheet; a TableError if two are equal.
+
+    Parameters
+    ----------
+    header : the cells of the first row, NaN where there is none
+    n_columns : of the rows below
+    source : the file and sheet, for the message
+    """
+    cells = [*header, *[None] * (n_columns - len(header))]
+    names = [f"Unnamed: {j}" if pd.isna(cell) else str(cell).strip() for j, cell in enumerate(cells)]
+    doubled = sorted({name for name in names if names.count(name) > 1})
+    if doubled:
+        raise TableError(f"{source} has more than one column named {listed(doubled)}; rename all but one.")
+    return names
+
+
+def _without_blanks_in_text(cells: pd.Series) -> pd.Series:
+    """A column without blanks around its text; words for a missing cell are missing, and numbers and dates stay."""
+    return cells if cells.dtype.kind in "iufbM" else _without_blanks(cells)
 
 
 # --- Parquet --------------------------------------------------------------------------------------------------------

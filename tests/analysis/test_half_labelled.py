@@ -10,6 +10,7 @@ from scipy.special import entr, logsumexp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 from bayesnb import (
     BernoulliNB,
@@ -279,3 +280,122 @@ def test_a_fit_that_fails_leaves_what_was():
     with pytest.raises(ValueError, match="only missing labels"):
         fitted.fit(X, np.full(N, -1))
     assert vars(fitted) == before
+
+
+# --- positives and unlabelled rows -----------------------------------------------------------------------------------
+
+
+CLASSES = ["no", "yes"]
+POSITIVES = {"reals": GaussianNB(), "yes or no": BernoulliNB()}
+
+
+def draw_positives(rng: np.random.Generator, kind: str, n: int, pi: float) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of six columns that are independent given the class, and their labels, of which the share π is "yes"."""
+    is_positive = rng.random(n) < pi
+    if kind == "reals":
+        X = rng.normal(size=(n, 6)) + is_positive[:, None]
+    else:
+        X = (rng.random((n, 6)) < np.where(is_positive, 0.6, 0.25)[:, None]).astype(float)
+    return X, np.where(is_positive, "yes", "no")
+
+
+@pytest.mark.parametrize("kind", POSITIVES)
+@pytest.mark.parametrize("pi", [0.05, 0.3])
+@pytest.mark.parametrize("sampling", ["population", "labelled-removed"])
+@pytest.mark.parametrize("method", BOTH)
+def test_positives_and_unlabelled_rows_come_near_all_labels(sampling, pi, kind, method):
+    """Within .01 nats a row of the fit to all labels, on fresh rows."""
+    rng = np.random.default_rng(3)
+    nb = clone(POSITIVES[kind]).set_params(class_prior=[1 - pi, pi])
+    if method == "em" and kind == "yes or no":
+        nb.set_params(alpha=2)
+    X, y = draw_positives(rng, kind, 4000, pi)
+    seen = np.where((y == "yes") & (rng.random(len(y)) < 0.5), "yes", None)
+    if sampling == "population":  # 200 positives that are no part of the sample
+        more, of_more = draw_positives(rng, kind, 200, 1.0)
+        X, y = np.vstack([X, more]), np.append(y, of_more)
+        seen = np.append(np.full(4000, None), of_more)
+    fitted = HalfLabelledClassifier(nb, classes=CLASSES, sampling=sampling, method=method).fit(X, seen)
+    ideal = clone(nb).fit(X, y)
+
+    new, of_new = draw_positives(rng, kind, 20_000, pi)
+    loss = log_loss(of_new, fitted.predict_proba(new))
+    assert loss < log_loss(of_new, ideal.predict_proba(new)) + 0.01
+    np.testing.assert_allclose(np.exp(fitted.estimator_.class_log_prior_), [1 - pi, pi])
+    assert (np.diff(fitted.lower_bounds_) >= -1e-9 * abs(fitted.lower_bound_)).all()
+
+
+def test_the_class_prior_is_that_of_the_unlabelled_rows():
+    """π (1 − c) / (1 − π c), c the share of labelled positives: 60 of 1,000 rows have a label, and 300 are positive."""
+    rng = np.random.default_rng(0)
+    X, _ = draw_positives(rng, "reals", 1000, 0.3)
+    seen = np.where(np.arange(1000) < 60, "yes", None)
+    pi, c = 0.3, 60 / 300
+    nb = GaussianNB(class_prior=[1 - pi, pi])
+    in_population = HalfLabelledClassifier(nb, classes=CLASSES).fit(X, seen)
+    np.testing.assert_allclose(in_population.unlabelled_class_prior_, [1 - pi, pi])
+    removed = HalfLabelledClassifier(nb, classes=CLASSES, sampling="labelled-removed").fit(X, seen)
+    np.testing.assert_allclose(removed.unlabelled_class_prior_[1], pi * (1 - c) / (1 - pi * c))
+    np.testing.assert_allclose(np.exp(removed.estimator_.class_log_prior_), [1 - pi, pi])
+    # weights count rows here too
+    weights = np.where(seen == "yes", 2, 1)
+    counted = HalfLabelledClassifier(nb, classes=CLASSES, sampling="labelled-removed").fit(X, seen, weights)
+    np.testing.assert_allclose(counted.unlabelled_class_prior_[1], (0.3 * 1060 - 120) / 940)
+
+
+def test_a_class_without_labels_starts_from_all_unlabelled_rows():
+    """One step from the posterior of the labelled rows, and of all others at 1 − π."""
+    rng = np.random.default_rng(1)
+    X, _ = draw_positives(rng, "yes or no", 300, 0.3)
+    seen = np.where(np.arange(300) < 40, "yes", None)
+    nb = BernoulliNB(class_prior=[0.7, 0.3])
+    with pytest.warns(ConvergenceWarning):
+        fitted = HalfLabelledClassifier(nb, classes=CLASSES, max_iter=1, method="em").fit(X, seen)
+    weight = np.where(seen == "yes", 1.0, 0.7)
+    start = clone(nb).set_params(estimate="map").fit(X, np.where(seen == "yes", "yes", "no"), weight)
+    np.testing.assert_allclose(fitted.label_distributions_[40:], start.predict_proba(X[40:]), rtol=1e-9)
+
+
+def test_the_twin_has_the_class_prior_of_the_unlabelled_rows(x64):
+    rng = np.random.default_rng(2)
+    X, _ = draw_positives(rng, "reals", 200, 0.3)
+    seen = np.where(np.arange(200) < 30, "yes", None)
+    nb = GaussianNB(class_prior=[0.7, 0.3], prior=PRIOR)
+    fitted = HalfLabelledClassifier(nb, classes=CLASSES, sampling="labelled-removed").fit(X, seen)
+    theta = fitted.estimator_.posterior_.sample(np.random.default_rng(0))
+    likelihood = fitted.estimator_.posterior_.log_joint(fitted.estimator_.encode(X), theta)
+    likelihood += np.log(fitted.unlabelled_class_prior_) - np.log([0.7, 0.3])
+    want = likelihood[:30, 1].sum() + logsumexp(likelihood[30:], axis=1).sum()
+    sites = fitted.estimator_.posterior_.to_sites(theta)
+    density = float(log_density(fitted.numpyro_model, (X, seen), {}, sites)[0])
+    assert density == pytest.approx(fitted.estimator_.prior_.log_prob(theta) + want, rel=1e-9)
+
+
+def test_what_rows_cannot_tell_is_refused():
+    X, _ = draw_positives(np.random.default_rng(0), "reals", 60, 0.3)
+    seen = np.where(np.arange(60) < 30, "yes", None)
+    prior = GaussianNB(class_prior=[0.9, 0.1])
+    of_three = GaussianNB(class_prior=[0.6, 0.2, 0.2])
+    for nb, labels, settings, message in [
+        (
+            GaussianNB(),
+            seen,
+            {},
+            r"'no' of `classes`, so the rows do not tell how frequent.*GaussianNB\(class_prior=…\)",
+        ),
+        (of_three, seen, {"classes": ["maybe", "no", "yes"]}, "no row has the labels 'maybe', 'no' of `classes`"),
+        (prior, seen, {"classes": ["yes", "no"]}, r"`classes` is \['yes', 'no'\]; it needs two .* sorted"),
+        (prior, seen, {"classes": "yes"}, "`classes` is 'yes'; it needs two"),
+        (prior, seen, {"classes": ["no", "off"]}, "`y` has the label 'yes', which is not one of `classes`"),
+        (prior, np.where(seen == "yes", 1, -1), {"classes": [-1, 1]}, "`classes` has -1, which marks a missing label"),
+        (prior, seen, {"classes": None}, "all labels in `y` are 'yes'; name every label"),
+        (prior, seen[:30], {}, "rows without a label have to show what it looks like"),
+        (prior, seen, {"unlabelled_weight": 0}, "with an `unlabelled_weight` above 0"),
+        (prior, seen, {"sampling": "labelled-removed"}, "'yes' has 30 labelled rows, but by the class prior only 6 of"),
+        (prior, seen, {"sampling": "some"}, "`sampling` is 'some'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            HalfLabelledClassifier(nb, **{"classes": CLASSES, **settings}).fit(X[: len(labels)], labels)
+    labels = np.where(np.arange(60) < 20, "no", seen)
+    with pytest.raises(ValueError, match="no class prior that could be converted"):
+        HalfLabelledClassifier(GaussianNB(), sampling="labelled-removed").fit(X, labels)

@@ -24,6 +24,7 @@ from bayesnb import (
     KernelNB,
     MixedNB,
     MultinomialNB,
+    NaiveBayes,
     OneDependenceNB,
     load,
 )
@@ -258,6 +259,72 @@ def test_a_column_that_is_constant_without_a_row(constant, distance):
     smaller = cross_by_refits(GaussianNB(), X, y, new).sum(0)
     p = ConformalClassifierLOO(GaussianNB()).fit(X, y).predict_p_values(new)
     np.testing.assert_allclose(p, (n + 1 - smaller) / (n + 1), atol=1e-12)
+
+
+@pytest.fixture(scope="module")
+def messy_table():
+    """40 training rows of two classes, and three more: numbers with gaps and an outlier, counts, levels."""
+    rng = np.random.default_rng(5)
+    y = np.arange(43) % 2
+    frame = pd.DataFrame(
+        {
+            "size": rng.normal(size=43) + y,
+            "mass": np.where(rng.random(43) < 0.1, np.nan, 1e3 + rng.normal(size=43)),
+            "events": rng.poisson(2 + y),
+            "kind": np.array(list("abcd"))[rng.integers(0, 3, 43) + (rng.random(43) < 0.3) * y],
+        }
+    )
+    frame.loc[20, "size"] = 1e12  # when it leaves, nothing is left of the digits of the squares
+    return frame[:40], y[:40], frame[40:]
+
+
+MESSY = [
+    MixedNB(),
+    MixedNB([("m", GaussianDA(), ["size"]), ("c", MultinomialNB(), ["events"]), ("o", "drop", ["mass", "kind"])]),
+    MixedNB([("p", GaussianNB(variance="pooled"), ["size"]), ("o", "drop", ["mass", "events", "kind"])]),
+]
+
+
+def refitted_p_values(nb, frame, y, new, folds):
+    """P-values of a refit without each fold; a fold counts 1 in all."""
+    total = np.zeros((len(new), 2))
+    for fold in folds:
+        kept = np.setdiff1d(np.arange(len(y)), fold)
+        # the levels are those of all rows, which a batch of weight 0 brings
+        nb_of_others = clone(nb).partial_fit(frame, y, [0, 1], sample_weight=np.zeros(len(y)))
+        nb_of_others.partial_fit(frame.iloc[kept], y[kept])
+        own = scores(nb_of_others.predict_log_proba(frame.iloc[fold]))[np.arange(len(fold)), y[fold]]
+        smaller = smaller_than(own[:, None, None], scores(nb_of_others.predict_log_proba(new)))
+        total += smaller.mean(0)
+    return 1 - total / (len(folds) + 1)
+
+
+@pytest.mark.parametrize("nb", MESSY, ids=["auto", "matrix", "pooled"])
+@pytest.mark.parametrize("are_grouped", [False, True])
+def test_many_models_at_a_time_are_refits(nb, are_grouped, messy_table):
+    """Also with an outlier, without which the sums lose their digits; and where classes share a variance."""
+    frame, y, new = messy_table
+    groups = np.arange(40) ** 2 % 37 if are_grouped else None
+    folds = [[i] for i in range(40)] if groups is None else [np.flatnonzero(groups == g) for g in np.unique(groups)]
+    p = ConformalClassifierLOO(nb).fit(frame, y, groups=groups).predict_p_values(new)
+    np.testing.assert_allclose(p, refitted_p_values(nb, frame, y, new, folds), atol=1e-9)
+
+
+def test_models_are_not_made_one_by_one(messy_table, monkeypatch):
+    """The posteriors of many rows' remainders are one update, and one table of predictions."""
+    frame, y, new = messy_table
+    classifier = ConformalClassifierLOO(MixedNB()).fit(frame.drop(index=20), np.delete(y, 20))
+    updates = []
+    update = NaiveBayes.update
+
+    def counted(self, statistics):
+        updates.append(len(statistics.n))
+        return update(self, statistics)
+
+    monkeypatch.setattr(NaiveBayes, "update", counted)
+    classifier.predict_p_values(new)
+    assert max(updates) == 64  # 32 models of 2 classes
+    assert len(updates) < 10
 
 
 @pytest.mark.parametrize("method", ["cross", "full"])

@@ -131,6 +131,11 @@ def test_what_is_asked_for_has_to_make_sense() -> None:
         ("x", 300_001 + 7919 * np.arange(60), "an identifier: all differ and have 6 digits"),
         ("x", 20240101 + 100 * (np.arange(60) % 12) + np.arange(60) % 28, "dates written as numbers, YYYYMMDD"),
         ("x", np.arange(60) * 3, ""),
+        ("x", np.arange(60) * 2, ""),  # steps of one size
+        ("x", np.arange(60) + np.arange(60) // 2, "row numbers: all differ and rise from row to row"),
+        ("x", (np.arange(60) + np.arange(60) // 2)[::-1], ""),  # an order that says nothing of rows
+        ("EmployeeNumber", np.arange(500, 560)[::-1] * 3, "an identifier by its name: all differ"),
+        ("CarbonNumber", np.arange(500, 560) // 2 * 3, ""),
         ("id", np.arange(60) % 30, ""),  # half of them differ
         ("x", 300_000 + 10 * np.arange(0, 600, 10), ""),  # rounded amounts
         ("x", 20240101 + 100 * (np.arange(60) % 13), ""),  # a month of 13
@@ -303,3 +308,14 @@ def test_how_another_table_differs() -> None:
     with pytest.raises(ValueError, match="`table` has no columns 'x', 'w', which the model was fitted to"):
         contract.apply(frame[["y"]])
     assert list(contract.to_frame().loc["x"])[:4] == ["numbers", "numbers", 9, 0]
+
+
+def test_zeros_and_ones_with_a_decimal_comma() -> None:
+    """1,0 and 0,0 are yes/no, as 1.0 and 0.0 are, with missing cells too and beside whole numbers."""
+    for words in (["1,0", "0,0"], ["1.0", "0.0"], ["1,0", "0"], ["1,0", "0,0", None], ["1,0", "0,0", "?"]):
+        table = pd.DataFrame({"ill": (words * 40)[:60], "price": ["2,5", "3,75", "1,2"] * 20})
+        column = describe(table[["ill"]])["ill"]
+        assert (column.role, column.why) == ("yes/no", "zeros and ones"), words
+        if "," in words[0]:
+            assert describe(table)["ill"].role == "yes/no"
+            assert describe(table).apply(table)["ill"].dropna().unique().tolist() == [1.0, 0.0]

@@ -10,9 +10,9 @@ from scipy.special import expit, ndtri
 from sklearn.base import clone
 from sklearn.model_selection import train_test_split
 
-from bayesnb import BernoulliNB, GaussianDA, GaussianNB, MixedNB
+from bayesnb import BernoulliNB, CategoricalNB, GaussianDA, GaussianNB, MixedNB
 from bayesnb.estimators import KernelNB
-from bayesnb.families import BetaBernoulli, FixedClasses
+from bayesnb.families import BetaBernoulli, FixedClasses, NormalInverseGamma
 from bayesnb.models.naive_bayes import NaiveBayes
 from bayesnb.posterior import intervals as page
 from bayesnb.posterior.intervals import LogJointMoments, log_probability_draws, pearson_iii
@@ -53,6 +53,15 @@ def test_intervals_are_those_of_draws(nb: Any, table: Any) -> None:
     assert (got[..., 1] <= outer[..., 1]).all() and (outer[..., 1] <= 1).all()
 
 
+def test_rows_with_levels_never_seen_have_the_ends_of_many_draws() -> None:
+    """Few of the draws of log θ are near its end, at α = .05: the mean distance is .004, with 1,000 draws .020."""
+    rng = np.random.default_rng(4)
+    X, y = rng.integers(0, 3, (20, 3)), np.arange(20) % 2
+    fitted = CategoricalNB(alpha=0.05, min_categories=3).fit(X[:10], y[:10])
+    many_draws = fitted.predict_interval(X[10:], method="draws", n_draws=50_000, seed=1)
+    assert abs(fitted.predict_interval(X[10:]) - many_draws).mean() < 0.01
+
+
 def test_what_the_settings_do(table: Any) -> None:
     """Equal seeds give equal intervals, whatever the estimate; "auto" draws for kernels and for skewed rows."""
     X, y, _ = table
@@ -68,8 +77,8 @@ def test_what_the_settings_do(table: Any) -> None:
     X, y = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]), [0, 0, 1, 1]
     nb = BernoulliNB(binarize=None, alpha=0.1).fit(X, y)
     rows = np.array([[1.0, np.nan], [np.nan, np.nan]])  # the class prior alone is not skewed
-    auto, analytic, draws = (nb.predict_interval(rows, method=m) for m in ("auto", "analytic", "draws"))
-    np.testing.assert_array_equal(auto[0], draws[0])
+    auto, analytic = (nb.predict_interval(rows, method=method) for method in ("auto", "analytic"))
+    np.testing.assert_array_equal(auto[0], nb.predict_interval(rows, method="draws", n_draws=4000)[0])
     np.testing.assert_array_equal(auto[1], analytic[1])
     assert abs(auto[0] - analytic[0]).max() > 1e-4
 
@@ -250,3 +259,57 @@ def test_missing_cells_of_coupled_classes(rng: np.random.Generator) -> None:
     exact = np.moveaxis(np.quantile(nb.sample_proba(new, 40_000, seed=1), [0.05, 0.95], axis=0), 0, -1)
     assert abs(nb.predict_interval(new) - exact).mean() < 0.004
     np.testing.assert_allclose(nb.uncertainty(new).total, nb.uncertainty(new, "draws", 40_000).total, atol=0.01)
+
+
+# --- many classes -----------------------------------------------------------------------------------------------------
+
+
+def table_of_many_classes(rng: np.random.Generator, n_of_class: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of 150 classes, so many of each, in 4 columns."""
+    y = np.arange(150 * n_of_class) % 150
+    return rng.normal(size=(len(y), 4)) + 2 * rng.normal(size=(150, 4))[y], y
+
+
+@pytest.mark.parametrize(
+    "nb", [GaussianNB(), GaussianNB(variance="pooled"), TIED, GaussianDA()], ids=["own", "pooled", "tied", "matrix"]
+)
+@pytest.mark.parametrize("n_of_class", [2, 8])
+def test_intervals_of_many_classes_are_those_of_draws(nb: Any, n_of_class: int, rng: np.random.Generator) -> None:
+    """Of classes that a row may belong to, 90 % of other draws are inside, also where few rows skew the log joint."""
+    X, y = table_of_many_classes(rng, n_of_class)
+    fitted = clone(nb).fit(X, y)
+    new = X[:12]
+    p = fitted.sample_proba(new, 2000, seed=1)  # (draws, n, c)
+    ends = fitted.predict_interval(new)
+    inside = ((p >= ends[..., 0]) & (p <= ends[..., 1])).mean(0)
+    is_notable = p.mean(0) > 0.002
+    assert is_notable.sum() > 20
+    assert inside[is_notable].mean() == pytest.approx(0.9, abs=0.01)  # each has an error of .01 from the points
+    assert abs(inside[is_notable] - 0.9).max() < 0.06
+    is_tiny = (p.mean(0) > 1e-9) & (p.mean(0) < 1e-3)
+    assert inside[is_tiny].mean() == pytest.approx(0.9, abs=0.03)  # three moments, of skewed terms too
+
+
+def test_a_row_of_many_classes_alone_is_the_row_among_others(rng: np.random.Generator) -> None:
+    X, y = table_of_many_classes(rng, 2)
+    fitted = GaussianNB().fit(X, y)
+    ends = fitted.predict_interval(X[:3])
+    np.testing.assert_array_equal(fitted.predict_interval(X[2:3])[0], ends[2])
+    assert (fitted.predict_interval(X[:3], method="analytic") != ends).any()  # no class is drawn then
+    assert (fitted.predict_interval(X[:3], seed=1) != ends).any()
+
+
+def test_few_of_many_classes_are_drawn(rng: np.random.Generator, monkeypatch: Any) -> None:
+    """Draws of the parameters of all classes take seconds where there are thousands."""
+    X, y = table_of_many_classes(rng, 2)
+    fitted = GaussianNB().fit(X, y)
+    drawn = []
+    sample = NormalInverseGamma.sample
+
+    def counted(self: Any, *args: Any) -> Any:
+        drawn.append(self.shape[0])
+        return sample(self, *args)
+
+    monkeypatch.setattr(NormalInverseGamma, "sample", counted)
+    fitted.predict_interval(X[:12])
+    assert drawn and max(drawn) < 100
