@@ -9,6 +9,7 @@ from .analysis.active import most_informative as most_informative
 from .analysis.averaging import FeatureAverage as FeatureAverage
 from .analysis.binning import EvidenceBinner as EvidenceBinner
 from .analysis.comparison import compare as compare
+from .analysis.cut_offs import threshold_table as threshold_table
 from .analysis.decisions import CostClassifier as CostClassifier
 from .analysis.decisions import decide as decide
 from .analysis.decisions import with_class_prior as with_class_prior
@@ -18,6 +19,7 @@ from .analysis.importance import importance as importance
 from .analysis.map_or_posterior import map_or_posterior as map_or_posterior
 from .analysis.prior_fitting import fit_prior as fit_prior
 from .analysis.ranking import rank_features as rank_features
+from .analysis.roc import roc_curves as roc_curves
 from .analysis.selection import ForwardSelection as ForwardSelection
 from .analysis.spss import SPSSNaiveBayes as SPSSNaiveBayes
 from .calibration.conformal import ConformalClassifierLOO as ConformalClassifierLOO

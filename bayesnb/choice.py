@@ -148,8 +148,10 @@ def choose_predictor(
             "calibrated": loo_in_analyses(calibrated, X, y, rows.weights, groups).pointwise,
         }
         line.advance(len(estimators))
-        few = rows.too_few()  # in words; empty if there are enough rows for a discriminative model, and for a choice
-        if not few:
+
+        # a discriminative model, unless there are too few rows for one, and for a choice by log loss
+        too_few = rows.too_few()  # in words; empty if there are enough
+        if not too_few:
             line.begin("discriminative")
             try:
                 sharp = DiscriminativeNB(_parts(estimator)).fit(X, y, sample_weight, groups)
@@ -158,11 +160,13 @@ def choose_predictor(
             else:
                 estimators["discriminative"] = sharp
                 log_p["discriminative"] = loo_in_analyses(sharp, X, y, rows.weights, groups).pointwise
-    # the log losses, the kind of model that the rule takes with the reason, and notes such as on a row that decides
-    # alone
+
+    # the log losses, and the kind of model that the rule takes of them, with the reason
     table = _table(rows, log_p)
-    kind, reason = _taken(table["log_loss"].to_dict(), few, rows.number() >= _MIN_PLAIN_ROWS)
-    notes += _notes(rows, log_p, table, _row_names(X, lines))
+    is_plain_trusted = rows.number() >= _MIN_PLAIN_ROWS
+    kind, reason = _taken(table["log_loss"].to_dict(), too_few, is_plain_trusted)
+
+    notes += _notes(rows, log_p, table, _row_names(X, lines))  # such as on a row that decides alone
     return PredictorChoice(kind, estimators, table, reason, tuple(notes))
 
 
@@ -286,17 +290,17 @@ class _Taken(NamedTuple):
     reason: str
 
 
-def _taken(loss: dict[str, float], few: str, is_plain_trusted: bool) -> _Taken:
+def _taken(loss: dict[str, float], too_few: str, is_plain_trusted: bool) -> _Taken:
     """The rule, from the log loss of class frequencies and of each model.
 
     Parameters
     ----------
-    few : why there are too few rows for a choice; empty if there are enough
+    too_few : why there are too few rows for a choice; empty if there are enough
     is_plain_trusted : whether there are enough rows to see where plain is wrongly certain
     """
     # with few rows three log losses say little
-    if few:
-        return _Taken("calibrated", f"It needs the fewest rows to be trusted, and {few}.")
+    if too_few:
+        return _Taken("calibrated", f"It needs the fewest rows to be trusted, and {too_few}.")
     # plain is the first of the kinds; there is no loss of a model that could not be fitted
     kinds = MODEL_KINDS if is_plain_trusted else MODEL_KINDS[1:]
     best = min((kind for kind in kinds if kind in loss), key=lambda kind: loss[kind])

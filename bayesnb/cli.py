@@ -122,6 +122,14 @@ def _setting(text: str) -> list[tuple[str, Any]]:
         return [(name, value)]
 
 
+def _two_costs(text: str) -> tuple[float, float]:
+    """FP,FN as two numbers; an error of the parser for anything else."""
+    numbers = text.split(",")
+    if len(numbers) != 2:
+        raise argparse.ArgumentTypeError(f"{text!r} is not two costs, such as 1,5")
+    return float(numbers[0]), float(numbers[1])
+
+
 _LABELLED = "describe check select compare fit report"
 _FLAG = {"action": "store_true"}
 _LIST: dict[str, Any] = {"action": "extend", "default": [], "type": lambda text: text.split(",")}
@@ -168,6 +176,17 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ("report", "--output", {"metavar": "PAGE", "required": True}, "the HTML file to write"),
     ("predict", "--output", {"metavar": "FILE"}, "CSV file to write (default: standard output)"),
     ("predict", "--id", _COLUMN, "column to print first, unchanged"),
+    ("report", "--id", _COLUMN, "column that names the rows; it is no feature"),
+    ("report", "--test", {"metavar": "FILE"}, "file of rows with labels that the model has not seen, to judge it on"),
+    ("report", "--positive", {"metavar": "LABEL"}, "the positive class (default: the second of two)"),
+    (
+        "report",
+        "--costs",
+        {"metavar": "FP,FN", "type": _two_costs, "default": (1.0, 1.0)},
+        "costs of a false positive and of a false negative (default 1,1)",
+    ),
+    ("report", "--prevalence", {"type": float}, "share of positive rows where the model is used (default: the file's)"),
+    ("report", "--sensitivity", {"type": float}, "adds the largest cut-off with this sensitivity on these rows"),
     ("predict", "--interval", {"type": float, "metavar": "LEVEL"}, "posterior mass of the intervals, such as 0.9"),
     ("predict", "--digits", {"type": int, "default": 6}, "significant digits of the printed numbers (default 6)"),
     ("describe check select compare", "--json", _FLAG, "print the result as JSON"),
@@ -244,11 +263,17 @@ def _paths_of(name: str) -> Iterator[str]:
 def _wishes(options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said about the columns: those to drop, roles by name, and how numbers are written."""
     return {
-        "drop": options.drop,
+        "drop": [*options.drop, *_column_of_ids(options)],
         "columns": dict(options.columns),
         "decimal": options.decimal,
         "thousands": options.thousands,
     }
+
+
+def _column_of_ids(options: argparse.Namespace) -> list[str]:
+    """The column that names the rows, as a list; empty if there is none."""
+    name = getattr(options, "id", None)
+    return [] if name is None else [name]
 
 
 def _table(options: argparse.Namespace) -> "LabelledTable":
@@ -262,7 +287,9 @@ def _table(options: argparse.Namespace) -> "LabelledTable":
 def _load(options: argparse.Namespace, with_lines: bool = False) -> "Dataset":
     """All rows of the data, which are announced but for --json, with the lines of a text file if asked."""
     table = _table(options)
-    data = table.load(with_lines)  # X, y, weights, the contract of the columns, and perhaps the line of each row
+    data = table.load(
+        with_lines, *_column_of_ids(options)
+    )  # X, y, weights, the contract of the columns, and perhaps the line of each row
     if getattr(options, "json", False):  # nothing but JSON is printed
         return data
     _announce(data, len(data.y))
@@ -682,11 +709,19 @@ def report(options: argparse.Namespace) -> None:
     """Write a page about a model and its rows.
 
     Fit a model to all rows, chosen as `fit` does, and write one page of HTML. It shows columns, classes, leave-one-out,
-    calibration, importance, explained rows, priors and other models. The page needs no network.
+    ROC and precision-recall curves, cut-offs, calibration, what each number adds, explained rows and other models. With
+    --test it also says how well the model predicts rows that it has not seen. The page needs no network.
     """
+    import numpy as np
+
     from .reporting import report as make_report
 
     data = _load(options, with_lines=True)
+    label_of = {str(label): label for label in np.unique(data.y).tolist()}
+    if options.positive is not None and options.positive not in label_of:
+        raise ValueError(f"--positive is {options.positive!r}; the classes are {', '.join(label_of)}")
+    # read before the fit, so that an error in this file comes at once
+    test = None if options.test is None else _labelled_rows(options, data, label_of)
     # Without --model the kind of model is chosen by leave-one-out, and fitted. A model that was named is fitted by the
     # report itself.
     choice = _chosen(data) if _is_chosen(options) else None
@@ -695,14 +730,58 @@ def report(options: argparse.Namespace) -> None:
         "title": f"{data.name}: {data.target}",
         "contract": data.contract,
         "lines": data.lines,
+        "ids": None if data.ids is None else [f"{options.id} {value}" for value in data.ids],
         "sample_weight": data.sample_weight,
         "n_copies": data.n_copies,
         "choice": choice,
+        "test": test,
+        "positive": None if options.positive is None else label_of[options.positive],
+        "false_positive": options.costs[0],
+        "false_negative": options.costs[1],
+        "prevalence": options.prevalence,
+        "sensitivity": options.sensitivity,
     }
     with _weights_as_declared():
         page = make_report(estimator, data.X, data.y, **about)
     page.save(options.output)
     print(f"leave-one-out accuracy {page.accuracy:.4f}, log loss {page.log_loss:.4f}\nsaved as {options.output}")
+
+
+def _labelled_rows(
+    options: argparse.Namespace, data: "Dataset", label_of: dict[str, Any]
+) -> "tuple[pd.DataFrame, np.ndarray]":
+    """Features and labels of the rows of --test, read as the training table was; differences are printed.
+
+    Parameters
+    ----------
+    data : the training table, with its contract
+    label_of : each label by its text
+    """
+    import numpy as np
+    import pandas as pd
+
+    from .tables.readers import TableError, errors_of, open_table
+
+    contract = data.contract
+    assert contract is not None
+    file = open_table(options.test, encoding=options.encoding, sep=options.sep)
+    if data.target not in file.names:
+        similar = did_you_mean(data.target, file.names) or "."
+        raise TableError(f"{options.test} has no column {data.target!r}, the target{similar}")
+    with errors_of(file, "predict"):
+        names = [column.name for column in contract.used] + [data.target]
+        table = pd.concat(file.pieces(contract.plain, names), ignore_index=True)
+        table = table[table[data.target].notna()].reset_index(drop=True)
+        X = contract.apply(table)
+        notes = contract.differences(table.drop(columns=data.target))
+    texts = [str(cell) for cell in table[data.target].tolist()]
+    unknown = sorted({text for text in texts if text not in label_of})
+    if unknown or not texts:
+        problem = f"labels that no training row has: {', '.join(unknown[:5])}" if unknown else "no row with a label"
+        raise TableError(f"{options.test} has {problem}; the classes are {', '.join(label_of)}")
+    for note in notes:
+        print(f"note: {options.test}: {note}", file=sys.stderr)
+    return X, np.array([label_of[text] for text in texts], data.y.dtype)
 
 
 # --- predictions ----------------------------------------------------------------------------------------------------

@@ -93,29 +93,34 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
         `decay` first multiplies the weight of all earlier rows, as in `GaussianNB.partial_fit`.
         """
-        # The first rows are as in `fit`; later calls may repeat its classes, but not change them. `united_labels` sorts
-        # them, as those of the estimator are.
         check_decay(decay)
-        if not hasattr(self, "estimator_"):
+        is_first_call = not hasattr(self, "estimator_")
+        if is_first_call:
             self.estimator_ = self._fitted_to_all_chunks(X, y, sample_weight, classes)
             return self
+
+        # later calls may repeat the classes of the first one, in any order, but not change them
         if classes is not None:
-            labels = united_labels([classes])
+            labels = united_labels([classes])  # sorted, as `classes_` are
             if not np.array_equal(labels, self.classes_):
                 raise ValueError(
                     f"`classes` is {labels}, but the first call had {self.classes_}; pass the same classes"
                 )
 
-        # Statistics, the sums over rows that a conjugate posterior depends on, of earlier and new rows add up: `merge`
-        # adds those of another estimator. The old one is not changed, as others may be reading it.
+        # The posterior depends on the rows by sums over them, its statistics. Those of earlier and of new rows add up:
+        # `merge` adds the sums of another estimator. The old one is not changed, as others may be reading it.
         before = copy.copy(self.estimator_)
         if decay != 1:
             before = before.model_.with_statistics(before.statistics_.scaled(decay))
-        self.estimator_ = before.merge(self._fitted_to_all_chunks(X, y, sample_weight, self.classes_))
+        of_new_rows = self._fitted_to_all_chunks(X, y, sample_weight, self.classes_)
+        self.estimator_ = before.merge(of_new_rows)
         return self
 
     def _fitted_to_all_chunks(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:
-        """The estimator fitted to all rows: one on each chunk, where the chunk is, and these merged.
+        """The estimator fitted to all rows: one is fitted to each chunk, where the chunk is, and these are merged.
+
+        Dask is lazy. `dask.delayed(function)(…)` makes no call, but an object that stands for its result; the call is
+        made later, on the machine that has the chunk. `dask.compute` and `compute()` ask for the calls to be made.
 
         Parameters
         ----------
@@ -131,24 +136,25 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError("`y` is None; give the labels")
 
-        # Rows, labels and weights chunk by chunk, cut at the same rows.
+        # rows, labels and weights chunk by chunk, cut at the same rows
         rows = _row_chunks(X)
         labels = _chunks_beside(X, "y", y)
         weights = [None] * len(rows)
         if sample_weight is not None:
             weights = _chunks_beside(X, "sample_weight", sample_weight)
 
-        # All chunks must know the same classes. `dask.delayed(function)(…)` is a call that is made later, where the
-        # chunk is, and `dask.compute` makes these calls and brings their results here: the different labels of each
-        # chunk.
-        labels_of_chunks = dask.compute(*map(dask.delayed(pd.unique), labels)) if classes is None else [classes]
-        classes = united_labels(chunk for chunk in labels_of_chunks if len(chunk))
+        # all chunks must know the same classes: the different labels of each chunk are brought here, and united
+        labels_of_chunks: Any = [classes]
+        if classes is None:
+            different_labels = dask.delayed(pd.unique)  # of a chunk
+            labels_of_chunks = dask.compute(*map(different_labels, labels))
+        all_classes = united_labels(chunk for chunk in labels_of_chunks if len(chunk))
 
-        # The estimator is sent once, as one object that Dask does not look into.
-        estimator = dask.delayed(clone(self.estimator), traverse=False)
-        fitted = []  # the estimator fitted to each chunk, None of a chunk without rows; computed later
+        # for each chunk the estimator fitted to it, or None of a chunk without rows; they are computed in the last step
+        estimator = dask.delayed(clone(self.estimator), traverse=False)  # sent once; Dask does not look into it
+        fitted = []
         for X_chunk, y_chunk, weight_chunk in zip(rows, labels, weights, strict=True):
-            fitted.append(dask.delayed(_fitted_to_chunk)(estimator, classes, X_chunk, y_chunk, weight_chunk))
+            fitted.append(dask.delayed(_fitted_to_chunk)(estimator, all_classes, X_chunk, y_chunk, weight_chunk))
         total = _merged_in_tree(fitted)
         if total is None:
             raise ValueError("`X` has no rows; at least one is needed")
@@ -183,35 +189,31 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return self._table("predict_interval", X, (*self.classes_.shape, 2), float, settings)
 
     def _table(self, method: str, X: Any, shape: tuple[int, ...], dtype: Any = float, settings: Any = None) -> Any:
-        """What a method predicts for each chunk, one below the other, as a lazy Dask array (n, *shape).
+        """What a method predicts for all n rows, as a Dask array (n, *shape) whose numbers are computed later.
 
-        Dask is lazy: an array is a list of chunks with the calls that make each of them, and the calls are made only
-        when `compute` asks for the numbers. Shape and type of every chunk have to be told beforehand (its meta
-        information).
+        A Dask array is a list of chunks, each of which is a call that is not made before `compute` asks for the
+        numbers. Here a chunk is the call of the method on one chunk of rows.
 
         Parameters
         ----------
-        method : name of a method of the estimator
+        method : name of a method of the estimator, such as "predict_proba"
         X : Dask array or data frame of rows
-        shape, dtype : of the result of a row, as Dask has to know them before anything is computed
+        shape, dtype : of the result of one row, as Dask has to know them before anything is computed
         settings : further arguments of the method, by name
         """
         import dask
         import dask.array as da
 
         check_is_fitted(self, "estimator_")
-        # the rows of X chunk by chunk, each with all columns, as values that Dask computes later
-        chunks = _row_chunks(X)
+        chunks = _row_chunks(X)  # the rows chunk by chunk, each with all columns
+        sizes = _chunk_sizes(X)  # the number of rows of each; NaN of a data frame, where only reading it would tell
         estimator = dask.delayed(self.estimator_, traverse=False)  # sent as one object that Dask does not look into
-
-        # One task a chunk, on the machine that has it: a call of `_predicted` that is made later. `from_delayed` makes
-        # an array of its result. Dask is told how many rows that has, NaN if not known: of a data frame Dask does not
-        # know how many rows a chunk has before it is read.
         tables = []
-        for n_rows, chunk in zip(_chunk_sizes(X), chunks, strict=True):
+        for n_rows, chunk in zip(sizes, chunks, strict=True):
+            # a call of `_predicted` that is made later, on the machine that has the chunk, and an array of its result
             predicted = dask.delayed(_predicted)(estimator, method, chunk, shape, dtype, settings or {})
             tables.append(da.from_delayed(predicted, (n_rows, *shape), dtype))
-        return da.concatenate(tables, allow_unknown_chunksizes=True)
+        return da.concatenate(tables, allow_unknown_chunksizes=True)  # one below the other
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy: the weighted share of rows whose label is predicted correctly. All labels come into memory."""
@@ -251,8 +253,10 @@ def _merged(parts: list[Any]) -> Any:
 
 
 def _predicted(estimator: Any, method: str, X: Any, shape: tuple[int, ...], dtype: Any, settings: Any) -> np.ndarray:
-    """What a method predicts for the rows of a chunk, (rows, *shape); estimators refuse a chunk without rows."""
-    return getattr(estimator, method)(X, **settings) if X.shape[0] else np.empty((0, *shape), dtype)
+    """What a method predicts for the rows of a chunk, (rows, *shape)."""
+    if not X.shape[0]:  # estimators refuse a chunk without rows
+        return np.empty((0, *shape), dtype)
+    return getattr(estimator, method)(X, **settings)
 
 
 # --- how collections are cut into chunks of rows ------------------------------------------------------------------
@@ -276,23 +280,22 @@ def _merged_in_tree(parts: list[Any]) -> Any:
 
 
 def _chunk_sizes(X: Any) -> tuple[int | float, ...]:
-    """Number of rows of each chunk, NaN where it is not known.
-
-    An array has the lengths of its chunks along each axis, of which axis 0 is that of rows; some may be NaN. A data
-    frame knows only how many chunks it has (`npartitions`), so that each is NaN: for example, (NaN, NaN, NaN).
-    """
-    return X.chunks[0] if hasattr(X, "chunks") else (np.nan,) * X.npartitions
+    """Number of rows of each chunk, NaN where it is not known: for example, (5, 5, 2), or (NaN, NaN, NaN)."""
+    if hasattr(X, "chunks"):  # an array: the lengths of its chunks along each axis, of which axis 0 is that of rows
+        return X.chunks[0]
+    return (np.nan,) * X.npartitions  # a data frame knows only how many chunks it has
 
 
 def _delayed_chunks(collection: Any) -> list[Any]:
     """The chunks of an array or data frame, each a value that Dask computes later."""
+    # a list of a data frame; of an array an array of objects, with as many axes as it has, of which `flat` makes a list
     chunks = collection.to_delayed()
-    # Those of an array are an array themselves, one axis for each of its axes, and `flat` goes through it; those of a
-    # data frame are a list.
     chunks = list(getattr(chunks, "flat", chunks))
+
     # Dask joins small pieces of a file of which few columns are read, unless told not to. Labels could then have other
     # chunks than the rows that they belong to.
-    if len(chunks) != collection.npartitions:
+    has_joined_chunks = len(chunks) != collection.npartitions
+    if has_joined_chunks:
         chunks = list(collection.to_delayed(optimize_graph=False))
     return chunks
 
@@ -327,19 +330,23 @@ def _chunks_beside(X: Any, name: str, column: Any) -> list[Any]:
     import dask
     import dask.array as da
 
-    # An array becomes a Dask array of one chunk. Sizes are the numbers of rows of each chunk, NaN where not known.
-    sizes = _chunk_sizes(X)
-    is_spread = dask.is_dask_collection(column)
-    spread = column if is_spread else da.from_array(np.asarray(column), chunks=-1)
+    # a Dask collection; an array becomes one of a single chunk
+    spread = column
+    if not dask.is_dask_collection(column):
+        spread = da.from_array(np.asarray(column), chunks=-1)
 
-    # With known lengths the column is cut as X is: chunks of 5 become chunks of 2, 2 and 1. NaN marks a length that
-    # Dask would learn only by reading the chunk, as in a data frame. Then nothing can be cut, and the column must be
-    # cut in the right places already, which its number of chunks shows. A chunk of another length is found when it is
-    # fitted.
-    if not np.isnan([*sizes, *_chunk_sizes(spread)]).any():
+    # If the lengths of all chunks are known, the column is cut where X is: one chunk of 5 rows becomes chunks of 2, 2
+    # and 1 rows.
+    sizes = _chunk_sizes(X)  # numbers of rows, NaN where not known
+    sizes_of_column = _chunk_sizes(spread)
+    are_known = not np.isnan([*sizes, *sizes_of_column]).any()
+    if are_known:
         if spread.shape[0] != sum(sizes):
             raise ValueError(f"`{name}` has {spread.shape[0]} rows and `X` has {sum(sizes)}; give one for each")
         spread = spread.rechunk({0: sizes})
+
+    # Otherwise it has to be cut there already. The number of chunks is checked here; a chunk of another length is found
+    # when it is fitted.
     chunks = _delayed_chunks(spread)
     if len(chunks) != len(sizes):
         raise ValueError(

@@ -45,7 +45,7 @@ class _WithPosterior:
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add a batch of rows to both; the arguments are scikit-learn's."""
         super().partial_fit(X, y, classes, sample_weight)  # type: ignore[misc]
-        # at the first batch there is no `bayes_` yet, and `self.bayes_` would be an error of `__getattr__` below
+        # the estimator of the earlier batches, or a new one; `self.bayes_` would be an error before the first batch
         nb = vars(self).get("bayes_") or self._new_posterior()
         self.bayes_ = nb.partial_fit(self._cells(X), y, self.classes_, sample_weight)
         return self
@@ -57,9 +57,10 @@ class _WithPosterior:
     def _new_posterior(self) -> Any:
         """The estimator of `bayesnb` of the same name with the same settings, not fitted.
 
-        Settings that are pandas objects go by position, as in scikit-learn: without its index, a series of class
-        probabilities is not put into the order of the classes by their labels.
+        For example, `drop_in.GaussianNB` makes a `bayesnb.GaussianNB`.
         """
+        # A pandas series goes by position, as in scikit-learn. With its index, class probabilities would be put into
+        # the order of the classes by their labels.
         settings: dict[str, Any] = {}
         for name, value in self.get_params(deep=False).items():
             is_pandas = hasattr(value, "iloc")
@@ -69,8 +70,8 @@ class _WithPosterior:
             settings["alpha"] = np.maximum(settings["alpha"], _LEAST)  # at α = 0 there is no proper posterior
         if "norm" in settings:  # `ComplementNB`: scikit-learn's prediction does not use its class probabilities
             settings["class_prior"] = None
-        # for example, `drop_in.GaussianNB` makes a `bayesnb.GaussianNB`
-        return getattr(ours, type(self).__name__)(**settings)
+        estimator_class = getattr(ours, type(self).__name__)
+        return estimator_class(**settings)
 
     def __getattr__(self, name: str) -> Any:
         """An attribute or method of `bayes_` that describes the posterior, such as `predict_interval`.

@@ -352,13 +352,17 @@ class _Writer:
             return [self.value(item, f"{path}.{i}") for i, item in enumerate(value)]
 
         # All else is an object with one key, which says what it is. A dictionary becomes a list of pairs [key, item],
-        # as keys in JSON are text and those of Python need not be. Numbers of NumPy (kinds b, i, u, f: booleans,
-        # integers, floats; m, M: times; U: text) are written as arrays without axes.
+        # as keys in JSON are text and those of Python need not be.
         if kind is dict:
-            return {"dict": [[self.value(key, path), self.value(item, f"{path}.{key}")] for key, item in value.items()]}
+            pairs = [[self.value(key, path), self.value(item, f"{path}.{key}")] for key, item in value.items()]
+            return {"dict": pairs}
         if kind is np.ndarray:
             return self.array(value, path)
-        if isinstance(value, np.generic) and value.dtype.kind in "biufmMU":
+
+        # Numbers of NumPy (kinds b, i, u, f: booleans, integers, floats; m, M: times; U: text) are written as arrays
+        # without axes.
+        is_numpy_number = isinstance(value, np.generic) and value.dtype.kind in "biufmMU"
+        if is_numpy_number:
             return {"scalar": self.array(np.asarray(value), path)}
         return self._value_of_class(value, path)
 
@@ -368,8 +372,8 @@ class _Writer:
         The result is an object with one key, the name of a reader in `_readers` or of a class; ValueError for all other
         values.
         """
-        # A type itself, such as `float`; scikit-learn's selector of columns; and types that JSON lacks, which a codec
-        # writes as text or list.
+        # A type itself, such as `float`; scikit-learn's selector of columns; and types that JSON lacks, such as slices.
+        # A codec is a pair of functions that write such a value as text or list, and read it.
         kind = type(value)
         type_name = _name_of(value, _TYPES) if isinstance(value, type) else None
         if type_name:
@@ -401,7 +405,10 @@ class _Writer:
         raise ValueError(f"`{path}` holds a {type_name}, which a file cannot hold; use a NumPy type.")
 
     def array(self, value: np.ndarray, path: str) -> Any:
-        """An array as JSON: text and objects are lists, numbers and times the name of a tensor.
+        """An array as JSON: text and objects are lists, numbers and times the name of a tensor that is set aside.
+
+        Two rows of floats at the path "statistics.n" become `{"array": ["statistics.n", "<f8", "C"]}`, and the texts a
+        and b `{"strings": ["<U1", [2], ["a", "b"]]}`.
 
         Parameters
         ----------
@@ -417,18 +424,21 @@ class _Writer:
         is_plain = value.dtype.kind in "biufmM" and value.dtype.itemsize <= 8
         require(is_plain, f"`{path}` is an array of {value.dtype}, which a file cannot hold; use float64.")
 
-        # Keys such as 1 and "1" of a dictionary have the same path: the second tensor gets another name. Half of a
-        # surrogate pair, which no file can hold as UTF-8, is written with a backslash.
+        # The name of the tensor is the path. Half of a surrogate pair, which no file can hold as UTF-8, is written with
+        # a backslash. Keys such as 1 and "1" of a dictionary have the same path: the second tensor gets another name.
         name = path.encode(errors="backslashreplace").decode()
         while name in self.tensors:
             name += "'"
 
         # Times (m, M) are stored as whole numbers, which they are in memory. The copy is in C order and in the byte
-        # order of the machine ("="), as safetensors writes the memory as it lies. The type and the memory order that
-        # the array had stand beside its name in the JSON: "F" (column after column) if only that is true, else "C".
-        cells = value.view(np.int64) if value.dtype.kind in "mM" else value
-        self.tensors[name] = np.array(cells, dtype=cells.dtype.newbyteorder("="), order="C")
-        return {"array": [name, value.dtype.str, "F" if value.flags.fnc else "C"]}
+        # order of the machine ("="), as safetensors writes the memory as it lies.
+        numbers = value.view(np.int64) if value.dtype.kind in "mM" else value
+        self.tensors[name] = np.array(numbers, dtype=numbers.dtype.newbyteorder("="), order="C")
+
+        # The type and the memory order that the array had stand beside its name in the JSON: "F" if it lies in memory
+        # column after column (and not also row after row, as a single column does), else "C".
+        memory_order = "F" if value.flags.fnc else "C"
+        return {"array": [name, value.dtype.str, memory_order]}
 
 
 def _read(tree: Any, tensors: dict[str, np.ndarray]) -> Any:
@@ -446,13 +456,13 @@ def _read(tree: Any, tensors: dict[str, np.ndarray]) -> Any:
     if not isinstance(tree, dict):
         return tree
 
-    # An object has one key, which says what it is; the next line takes the only pair of key and content. First arrays,
-    # whose numbers are tensors: `view` makes times of whole numbers again, and `astype` restores byte and memory order.
+    # An object has one key, which says what it is. The next line takes the only pair of key and content.
     ((key, content),) = tree.items()
     if key == "array":
         name, kind, order = content
-        return tensors[name].view(np.dtype(kind).newbyteorder("=")).astype(kind, order=order)
-    # Then other types, such as a slice or text. Their content is read first; a list are the arguments of the reader.
+        return _read_array(name, kind, order, tensors)
+
+    # Other types, such as a slice or text: {"slice": [0, 5, null]} is slice(0, 5, None). A list has the arguments.
     reader = _readers().get(key)
     if reader is not None:
         value = _read(content, tensors)
@@ -462,8 +472,24 @@ def _read(tree: Any, tensors: dict[str, np.ndarray]) -> Any:
     cls: Any = _class_of(key)
     require(cls, f"an unknown type {key!r}; import the module that defines it first")
     if issubclass(cls, Saved):
-        return cls._from_file(_read_all(content["parameters"], tensors), _read_all(content["learnt"], tensors))
+        parameters = _read_all(content["parameters"], tensors)
+        learnt = _read_all(content["learnt"], tensors)
+        return cls._from_file(parameters, learnt)
     return cls(**_read_all(content, tensors))
+
+
+def _read_array(name: str, kind: str, order: Any, tensors: dict[str, np.ndarray]) -> np.ndarray:
+    """The array that `_Writer.array` set aside as the tensor `name`, with the type and memory order that it had.
+
+    Parameters
+    ----------
+    kind : type of the array as NumPy writes it, such as "<f8"
+    order : "C" or "F"
+    """
+    # times are whole numbers in the file: the same bits are taken for times again
+    in_byte_order_of_machine = np.dtype(kind).newbyteorder("=")
+    numbers = tensors[name].view(in_byte_order_of_machine)
+    return numbers.astype(kind, order=order)
 
 
 def _read_all(trees: dict[str, Any], tensors: dict[str, np.ndarray]) -> dict[str, Any]:

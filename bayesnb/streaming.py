@@ -88,8 +88,8 @@ def fit_batches(
     if classes is None:
         classes = _classes_of_source(source, y, batch_size)
 
-    # Each batch adds its statistics, sums over its rows, to those of the batches before. The conjugate posterior
-    # depends on the rows by these sums alone, so that it is that of all rows at once.
+    # Each batch adds its statistics, sums over its rows, to those of the batches before. The posterior depends on the
+    # rows by these sums alone, so that at the end it is that of all rows at once.
     fitted = clone(estimator)
     with progress("fit", _number_of_rows(source), "rows") as line:  # shown on a terminal while it lasts
         for X, labels, weights in _batches(source, y, sample_weight, batch_size):
@@ -97,11 +97,11 @@ def fit_batches(
             line.advance(_num_samples(X))
             del X  # before the next batch is read
 
-    # Without a batch nothing was fitted; with weights that are all 0 no row counts.
-    if not hasattr(fitted, "classes_"):
+    was_fitted = hasattr(fitted, "classes_")  # False if there was no batch
+    if not was_fitted:
         raise ValueError("`source` has no rows; give at least one")
-    refuse_no_weight(fitted.class_count_)
-    replace_learnt(estimator, vars(fitted))
+    refuse_no_weight(fitted.class_count_)  # ValueError if all weights are 0
+    replace_learnt(estimator, vars(fitted))  # at once: other threads may be reading
     return estimator
 
 
@@ -137,8 +137,9 @@ def predict_batches(
     if not callable(method_of_copy):
         raise ValueError(f"`method` is {method!r}; {type(estimator).__name__} has no method with that name")
 
-    # A generator: a batch is read when its result is asked for. The checks above are made at the call.
+    # the names of the fitted columns; None if they have none
     names = [*getattr(estimator, "feature_names_in_", ())] or None
+    # This is a generator: a batch is read when its result is asked for. The checks above are made at the call.
     return _predictions(partial(method_of_copy, **settings), source, batch_size, names)
 
 
@@ -166,10 +167,14 @@ def _number_of_rows(source: Any) -> int | None:
 
 
 def _classes_of_source(source: Any, y: Any, batch_size: int) -> np.ndarray:
-    """All labels of a source, sorted; it is read for them once, so that a source that is read only once is refused."""
+    """All labels of a source of rows, sorted, (c,): the source is read to its end for them, before it is read to fit.
+
+    ValueError for an iterator, such as a generator, as it can be read only once.
+    """
     if isinstance(source, Iterator):
         raise ValueError("`source` can be read only once; give all labels as `classes`, or a function as `source`")
-    columns = y if isinstance(source, str | os.PathLike) else None  # of a file the labels alone
+    is_file = isinstance(source, str | os.PathLike)
+    columns = y if is_file else None  # of a file the column of labels alone is read
     batches = _batches(source, y, None, batch_size, columns)  # (rows, labels, weights) each
     return united_labels(_required_labels(labels) for _, labels, _ in batches)
 
@@ -188,8 +193,8 @@ def united_labels(parts: Iterable[Any]) -> np.ndarray:
             classes = labels
             continue
 
-        # `union1d` would make text of the numbers: 1 and "a" would become "1" and "a". The kinds "b", "i", "u" and "f"
-        # are NumPy's codes of bool, whole numbers with and without sign, and floats.
+        # Numbers beside text are refused, since `union1d` would make text of them: 1 and "a" would become "1" and "a".
+        # "biuf" are NumPy's codes of bool, whole numbers with and without sign, and floats.
         are_numbers = classes.dtype.kind in "biuf"
         new_are_numbers = labels.dtype.kind in "biuf"
         if are_numbers != new_are_numbers:
@@ -221,13 +226,16 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) 
     """
     # A file, an array, or batches themselves; all else is refused. `map` reads nothing yet: a batch is made when it is
     # asked for.
+    is_file = isinstance(source, str | os.PathLike)
+    is_array = hasattr(source, "shape")
+    gives_batches = callable(source) or isinstance(source, Iterable)
     batches: Iterable[Batch]
-    if isinstance(source, str | os.PathLike):
+    if is_file:
         split = partial(_split_columns, y=y, weights=weights)  # takes the columns of labels and weights out of a table
         batches = map(split, _pieces_of_file(os.fspath(source), columns, size))
-    elif hasattr(source, "shape"):
+    elif is_array:
         batches = _slices(source, y, weights, size)
-    elif not callable(source) and not isinstance(source, Iterable):
+    elif not gives_batches:
         raise ValueError(
             f"`source` is a {type(source).__name__}; give a path, an array, or batches (X, y) as an iterable or as a "
             "function that returns one"
@@ -237,15 +245,18 @@ def _batches(source: Any, y: Any, weights: Any, size: int, columns: Any = None) 
     else:
         batches = map(_as_batch, source() if callable(source) else source)
 
-    # `map` and `filter` hold no batch while the next is read, as the variable of a loop would, so that only one is in
-    # memory.
+    # a loop would hold a batch in its variable while the next one is read; `map` and `filter` do not
     return filter(_has_rows, batches)
 
 
 def _as_batch(batch: Any) -> Batch:
-    """Rows alone, (X, y) or (X, y, w) as rows, labels and weights, with None for what is not there."""
+    """A batch as three things, rows, labels and weights, with None for what is not there.
+
+    It may be given as rows X alone, as (X, y) or as (X, y, weights).
+    """
     parts = batch if isinstance(batch, tuple) else (batch,)
-    X, y, weights = (*parts, None, None)[:3]  # None in place of the last one or two: (X, y, None, None)[:3]
+    with_none = (*parts, None, None)  # (X, y) becomes (X, y, None, None)
+    X, y, weights = with_none[:3]
     return X, y, weights
 
 
@@ -266,11 +277,13 @@ def _slices(source: Any, y: Any, weights: Any, size: int) -> Iterator[Batch]:
 
     Parameters
     ----------
+    source : (n, d) rows
     y, weights : (n,) of each row; or names of columns of a data frame; or None
     size : rows of a batch
     """
-    if y is not None and np.ndim(y) == 0:  # a single value: the name of a column of a data frame
-        source, y, weights = _split_columns(source, y, weights)
+    is_name = y is not None and np.ndim(y) == 0  # a single value: the name of a column of a data frame
+    if is_name:
+        source, y, weights = _split_columns(source, y, weights)  # takes these columns out of the data frame
     n = source.shape[0]
     labels = _checked_column("y", y, n)
     weights = _checked_column("sample_weight", weights, n)
@@ -297,11 +310,11 @@ def _split_columns(table: Any, y: Any, weights: Any) -> Batch:
 
     ValueError for a name that is no column. The features are all columns but those of labels and weights.
     """
-    # Each name that is given must be a column. An array has no columns, and then no name is one.
-    columns = getattr(table, "columns", ())
+    columns = getattr(table, "columns", ())  # an array has none
     names = [name for name in (y, weights) if name is not None]
     for name in names:
-        if np.ndim(name) or name not in columns:  # an array is no name
+        is_array = np.ndim(name) > 0  # an array is no name
+        if is_array or name not in columns:
             shown = ", ".join(map(str, columns)) or "without names"
             raise ValueError(f"`source` has no column {name!r}; its columns are {shown}")
 

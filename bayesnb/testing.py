@@ -174,41 +174,59 @@ def simulation_based_calibration(
     >>> simulation_based_calibration(families.GammaPoisson(1.0, 1.0), simulations=200).passed
     True
     """
-    # `target` has a NumPyro model, the names of its observed sites, and the posterior to be tested, a function; that is
-    # None if NUTS is tested. A site is an array of random numbers that NumPyro knows by one name
+    # A NumPyro model, with the names of its observed sites, and the posterior to be tested. A site is an array of
+    # random numbers that NumPyro knows by one name, such as "y".
     target = _target(model, posterior, tuple(observed), rows)
     rng = np.random.default_rng(seed)
     with jax.enable_x64(True):
-        # parameters and data of each simulation, (simulations, …) by site
+        # 1. The true parameters and the data of each simulation, (simulations, …) by site.
         keys = jax.random.split(jax.random.key(seed), simulations + 1)
         simulated = target.simulate(keys[0], simulations)
         data = {name: simulated[name] for name in target.observed}
 
-        # draws from the posterior of each data set, (simulations, draws, …) by site
+        # 2. Draws from the posterior of each data set, (simulations, draws, …) by site.
         if target.posterior is None:
             theta = target.draw_by_nuts(keys[1:], data, draws)
         else:
-            draws_of_each = []
-            for s in range(simulations):
-                data_set = {name: x[s] for name, x in data.items()}
-                draws_of_each.append(target.posterior(data_set, draws, rng))  # (draws, …) by site
-            theta = jax.tree.map(lambda *arrays: np.stack(arrays), *draws_of_each)
+            theta = _draws_of_each(target.posterior, data, simulations, draws, rng)
 
-        # the true parameters first, then the draws, (simulations, 1 + draws, …), and their log likelihoods
-        scalars = {name: np.concatenate([simulated[name][:, None], value], 1) for name, value in theta.items()}
-        scalars["log likelihood"] = target.log_likelihood(scalars, data)
+        # 3. The true parameters first, then the draws, (simulations, 1 + draws, …) by site; and log p(data | θ) at all.
+        values = {}
+        for name, drawn in theta.items():
+            truth = simulated[name][:, None]  # (simulations, 1, …)
+            values[name] = np.concatenate([truth, drawn], 1)
+        values["log likelihood"] = target.log_likelihood(values, data)
 
-    # the rank of the truth among the draws, for each of the k scalars of a site, as a number on (0, 1), (simulations,
-    # k): with 99 draws the rank 30 becomes a random number between 0.30 and 0.31. `uniform_row` tests them for the
-    # uniform distribution
-    pit = {name: _ranks(value.reshape(simulations, draws + 1, -1), rng) for name, value in scalars.items()}
+    # 4. The rank of the truth among the draws, for each of the k scalars of a site, as a number on (0, 1): with 99
+    # draws the rank 30 becomes a random number between 0.30 and 0.31.
+    pit = {}
+    for name, value in values.items():
+        scalars = value.reshape(simulations, 1 + draws, -1)  # (simulations, 1 + draws, k)
+        pit[name] = _ranks(scalars, rng)  # (simulations, k)
     says = "The parameters that data were drawn from have uniform ranks among the draws of the posterior."
     remark = f"{simulations} simulations, {draws} draws each"
-    return draws_laws.uniform_row("Calibration", says, pit, false_alarm, remark, scores=True)
+    return draws_laws.uniform_row("Calibration", says, pit, false_alarm, remark, scores=True)  # tests for uniformity
 
 
 Draws = dict[str, np.ndarray]
 DrawPosterior = Callable[[Draws, int, np.random.Generator], Draws]
+
+
+def _draws_of_each(
+    posterior: DrawPosterior, data: Draws, n_simulations: int, n_draws: int, rng: np.random.Generator
+) -> Draws:
+    """Draws from the posterior of each data set, one data set after the other, (simulations, draws, …) by name.
+
+    Parameters
+    ----------
+    posterior : function that draws from the posterior of one data set
+    data : (simulations, …) data by name
+    """
+    draws_of_each = []
+    for s in range(n_simulations):
+        data_set = {name: values[s] for name, values in data.items()}
+        draws_of_each.append(posterior(data_set, n_draws, rng))  # (draws, …) by name
+    return jax.tree.map(lambda *arrays: np.stack(arrays), *draws_of_each)  # one array for each name
 
 
 class _Target(NamedTuple):
@@ -270,9 +288,9 @@ class _Target(NamedTuple):
 
 
 def _target(model: Any, posterior: DrawPosterior | None, observed: tuple[str, ...], n_rows: int) -> _Target:
-    """What `simulation_based_calibration` tests: a NumPyro model, the sites of its data, and a posterior.
+    """What is tested: a NumPyro model, the names of its data, and a function that draws from its posterior.
 
-    A site is an array of random numbers that NumPyro knows by one name, such as the labels "y".
+    NumPyro knows each array of random numbers of a model, its sites, by a name, such as the labels by "y".
 
     Parameters
     ----------
@@ -292,14 +310,16 @@ def _target(model: Any, posterior: DrawPosterior | None, observed: tuple[str, ..
     if not isinstance(prior, NaiveBayes):
         return _Target(model, observed, posterior)
 
-    # a naive Bayes model by its NumPyro model, whose data are the labels y and the rows of each block
+    # Of a naive Bayes model by its NumPyro model. The data are the labels y, and the rows of each block: a block is the
+    # columns of one family, such as Gaussian.
     prior.require_proper("data sets drawn from it")  # an error if the prior has no finite integral
     site_of = {name: prior.site(name, "x") for name in prior.blocks}  # NumPyro's name of the rows of each block
 
     def closed_form(data: Draws, draws: int, rng: np.random.Generator) -> Draws:
         """Draws from the posterior of the data, (draws, …) by site."""
-        x = {name: np.asarray(data[site], float) for name, site in site_of.items()}
-        return prior.to_sites(prior.condition(x, data["y"]).sample(rng, (draws,)))
+        x = {name: np.asarray(data[site], float) for name, site in site_of.items()}  # rows (n, k) of each block
+        fitted = prior.condition(x, data["y"])
+        return prior.to_sites(fitted.sample(rng, (draws,)))
 
     return _Target(
         model=partial(prior.model, None, n=n_rows, length=n_rows),  # without rows, so that they are drawn
@@ -323,10 +343,12 @@ def _ranks(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     (simulations, k)
     """
     n_simulations, n_values, n_scalars = values.shape  # n_values is 1 + L
-    truth, others = np.split(values, [1], 1)  # (simulations, 1, k) and (simulations, L, k)
+    truth = values[:, :1]  # (simulations, 1, k)
+    others = values[:, 1:]  # (simulations, L, k)
     n_smaller = (others < truth).sum(1)  # (simulations, k)
     n_equal = (others == truth).sum(1)  # (simulations, k)
-    return (n_smaller + rng.random((n_simulations, n_scalars)) * (1 + n_equal)) / n_values
+    uniform = rng.random((n_simulations, n_scalars))
+    return (n_smaller + uniform * (1 + n_equal)) / n_values
 
 
 def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
@@ -335,23 +357,24 @@ def laws_of(family: Block) -> dict[str, Callable[[Case], None]]:
     A case is a random prior of the family with rows and labels. The quick laws come first. Those of sparse rows and
     missing cells are only for families that take these.
     """
-    first = [what_a_family_says_of_itself_is_true, statistics_add_and_subtract, updates_chain, weights_count_rows]
+    quick = [what_a_family_says_of_itself_is_true, statistics_add_and_subtract, updates_chain, weights_count_rows]
     if family.cells_.sparse:
-        first.append(sparse_rows_equal_dense_rows)
+        quick.append(sparse_rows_equal_dense_rows)
     if family.allows_missing:
-        first.append(a_missing_cell_is_a_cell_left_out)
-    first += [a_row_of_any_weight_is_left_out, mode_on_the_boundary_is_a_point]
-    laws: dict[str, Callable[[Case], None]] = {_in_words(law): law for law in first}
+        quick.append(a_missing_cell_is_a_cell_left_out)
+    quick += [a_row_of_any_weight_is_left_out, mode_on_the_boundary_is_a_point]
+    laws: dict[str, Callable[[Case], None]] = {_in_words(law): law for law in quick}  # by the name of the function
 
-    # the rows of the check of a fitted model, which have to pass
+    # The comparisons of the check of a fitted model. Each is a function from a case to rows of a table, which have to
+    # pass.
     for name, rows_of_case in _row_laws().items():
         laws[name] = partial(_rows_pass, rows=rows_of_case)
 
     # laws that run JAX, which takes time to compile
     for dtype in ("float64", "float32"):
         laws[f"NumPy and JAX agree in {dtype}"] = partial(numpy_and_jax_agree, dtype=dtype)
-    last = [draws_of_jax_follow_their_marginals, jax_maps_and_differentiates_the_evidence]
-    return laws | {_in_words(law): law for law in last}
+    of_jax = [draws_of_jax_follow_their_marginals, jax_maps_and_differentiates_the_evidence]
+    return laws | {_in_words(law): law for law in of_jax}
 
 
 def _row_laws() -> dict[str, Callable[[Case], list[CheckRow]]]:
@@ -365,7 +388,8 @@ def _row_laws() -> dict[str, Callable[[Case], list[CheckRow]]]:
         "draws": lambda case: draws_laws.drawn_rows(case, case.rng, RATE),
     }
     for law in LAWS:
-        rows[law.name[3:].lower()] = partial(_row_of, law)  # "5  Likelihood" is the law "likelihood"
+        name = law.name[3:].lower()  # "5  Likelihood" is the law "likelihood"
+        rows[name] = partial(_row_of, law)
     return rows
 
 
@@ -387,30 +411,36 @@ def _rows_pass(case: Case, rows: Callable[[Case], list[CheckRow]]) -> None:
 
 
 def random_case(family: Block) -> Case:
-    """A random case of a family, from what it says of itself; every tenth cell missing where it takes that.
+    """A random prior of a family, with 24 random rows of 4 columns and labels of 3 classes.
 
-    Fields are the arrays of hyperparameters of the family. They keep the size that they have on average in `family`,
-    but get 3 classes and 4 features. The rows are of the kind that `cells_` declares, such as counts. The random
-    numbers are the same in each call.
+    The arrays of hyperparameters of the family, its fields, have random values near those that they have on average in
+    `family`. The rows are of the kind that the family takes, such as counts; every tenth cell is missing, if it allows
+    that. The random numbers are the same in each call.
 
     Parameters
     ----------
     family : an instance of the family, with any numbers of classes and features
     """
     rng = np.random.default_rng(0)
+    n_levels = _number_of_levels(family)
+    x = _random_cells(family.cells_.kind, n_levels, rng)  # (24, 4)
 
-    # as many levels as the given fields have, and 2 where no field has an axis of levels
-    levels_of_fields = []
-    for key, field in family.fields_.items():
-        if field.axes[-1] == "level":
-            levels_of_fields.append(np.shape(getattr(family, key))[-1])
-    levels = max(levels_of_fields, default=2)
-
-    # random rows, and a random value of each field in the shape that its axes declare: (class, feature) is (3, 4)
-    sizes = {"class": C, "feature": D, "one": 1, "level": levels}  # length of each axis by its name
-    x = _random_cells(family.cells_.kind, levels, rng)
-    values = {key: _random(getattr(family, key), field, sizes, rng) for key, field in family.fields_.items()}
+    # a random value of each field in the shape that its axes declare: (class, feature) is (3, 4)
+    length_of_axis = {"class": C, "feature": D, "one": 1, "level": n_levels}
+    values = {}
+    for name, field in family.fields_.items():
+        given = getattr(family, name)
+        values[name] = _random(given, field, length_of_axis, rng)
     return make_case(replace(family, **values), x, rng)
+
+
+def _number_of_levels(family: Block) -> int:
+    """How many levels, or categories, the arrays of a family have on their last axis; 2 where none has such an axis."""
+    numbers = []
+    for name, field in family.fields_.items():
+        if field.axes[-1] == "level":
+            numbers.append(np.shape(getattr(family, name))[-1])
+    return max(numbers, default=2)
 
 
 def _random_cells(kind: str, levels: int, rng: np.random.Generator) -> np.ndarray:
@@ -431,11 +461,11 @@ def _random_cells(kind: str, levels: int, rng: np.random.Generator) -> np.ndarra
 
 
 def make_case(block: Block, x: np.ndarray, rng: np.random.Generator, *, missing: bool = True) -> Case:
-    """A case of a prior and rows, with random labels; every tenth cell missing where the family takes that.
+    """A prior and rows for the laws, with random labels; every tenth cell is missing where the family allows that.
 
     Parameters
     ----------
-    block : the prior, of 3 classes: the model of all d columns by one family
+    block : the prior of 3 classes, for all d columns
     x : (n, d) rows; missing cells are written into this array
     missing : False keeps all cells
     """
@@ -478,7 +508,7 @@ def _random(value: Any, field: Field, sizes: dict[str, int], rng: np.random.Gene
     shape = tuple(sizes[axis] for axis in field.axes)
     middle = float(np.mean(value))
 
-    # each kind of support has its own numbers; what is left at the end is a positive amount
+    # each kind of values has its own random numbers; the last one is that of positive amounts
     if not field.fitted:  # a constant, which is the same everywhere
         return np.full(shape, middle)
     if field.support.kind == "matrix":
@@ -497,9 +527,9 @@ def require(holds: Any, message: str) -> None:
 
 
 def assert_same(got: Any, want: Any, what: str = "", *, rtol: Scalar = 1e-12, atol: Scalar = 1e-12) -> None:
-    """Leaf by leaf equality up to rounding: the default allows some thousand roundings of numbers of order one.
+    """Raise an AssertionError unless two arrays, or two trees of arrays, are equal up to rounding.
 
-    A leaf is an array somewhere in a tree. |got − want| may be atol + rtol |want| at most.
+    |got − want| may be atol + rtol |want| at most. The default allows some thousand roundings of numbers of order one.
 
     Parameters
     ----------
@@ -516,11 +546,12 @@ def assert_same(got: Any, want: Any, what: str = "", *, rtol: Scalar = 1e-12, at
     want = _in_floats(want)
     require(jax.tree.structure(got) == jax.tree.structure(want), f"{got} has not the structure of {want}")
 
-    # arrays at the same place of both trees; the path is that place
-    leaves = zip(jax.tree_util.tree_leaves_with_path(got), jax.tree.leaves(want), strict=True)
-    for (path, leaf), wanted_leaf in leaves:
+    # the arrays of both trees, in the same order; the path of an array says where in the tree it is
+    arrays_with_paths = jax.tree_util.tree_leaves_with_path(got)
+    wanted_arrays = jax.tree.leaves(want)
+    for (path, array), wanted_array in zip(arrays_with_paths, wanted_arrays, strict=True):
         message = f"{what}{jax.tree_util.keystr(path)}"
-        np.testing.assert_allclose(leaf, wanted_leaf, rtol=rtol, atol=atol, err_msg=message)
+        np.testing.assert_allclose(array, wanted_array, rtol=rtol, atol=atol, err_msg=message)
 
 
 def _in_floats(tree: Any) -> Any:
@@ -543,19 +574,23 @@ def what_a_family_says_of_itself_is_true(case: Case) -> None:
     block = case.block
     kind = type(block)
 
-    # the class is a frozen dataclass, a tree of arrays to JAX, and can be named in a file
-    require("__dataclass_fields__" in vars(kind), f"{kind.__name__} is no dataclass: write `@dataclass(frozen=True)`")
-    is_tree = not jax.tree_util.all_leaves([block])  # a class that JAX does not know is a leaf
+    # it is a frozen dataclass, which JAX knows as a tree of arrays; what JAX does not know is a single leaf
+    is_dataclass = "__dataclass_fields__" in vars(kind)
+    require(is_dataclass, f"{kind.__name__} is no dataclass: write `@dataclass(frozen=True)`")
+    is_tree = not jax.tree_util.all_leaves([block])
     require(is_tree, f"JAX takes {kind.__name__} for a single number: write `@pytree` above `@dataclass(frozen=True)`")
-    data = {field.name for field in fields(block) if not field.metadata.get("static")}  # names of fields with arrays
-    require({*block.fields_} == data, f"`fields_` declares {sorted(block.fields_)}, the fields are {sorted(data)}")
+
+    # it declares all of its arrays, and a file can name it
+    arrays = {field.name for field in fields(block) if not field.metadata.get("static")}  # their names
+    require({*block.fields_} == arrays, f"`fields_` declares {sorted(block.fields_)}, the fields are {sorted(arrays)}")
     require(kind in CLASSES.values(), "no file can name the class: define it at the top level of a module")
 
     # what it declares of parameters, cells and columns is what its methods do
     posterior = case.posterior.blocks["x"]
     _require_parameters_as_declared(posterior)
-    require(not block.cells_.wrong(case.x, None).any(), "`cells_` refuses cells that the family is tried on")
-    if posterior.separable:
+    is_wrong = block.cells_.wrong(case.x, None)  # (n, d) which cells it would refuse
+    require(not is_wrong.any(), "`cells_` refuses cells that the family is tried on")
+    if posterior.separable:  # its columns are independent given the class
         _require_columns_that_add_up(posterior, case)
 
 
@@ -574,31 +609,34 @@ def _require_parameters_as_declared(block: Block) -> None:
 
 
 def _require_columns_that_add_up(block: Block, case: Case) -> None:
-    """Predictive and evidence are sums over the columns of a separable block.
+    """Raise an AssertionError unless log predictive and log evidence are sums over the columns.
 
-    A block is separable if its columns are independent given the class, so that densities are products over columns.
+    It is for models whose columns are independent given the class, so that densities are products over columns.
 
     Parameters
     ----------
     block : a posterior
     case : rows and their weights
     """
-    # the block and the rows of each column alone; `select` gives the marginal model of some columns
-    columns = [(block.select(np.array([j])), case.x[:, [j]]) for j in range(case.x.shape[1])]
-    predictive = sum(column.log_predictive(x) for column, x in columns)
+    predictive: Any = 0.0  # then (n, c)
+    evidence: Any = 0.0
+    for j in range(case.x.shape[1]):
+        model_of_column = block.select(np.array([j]))
+        x = case.x[:, [j]]  # (n, 1)
+        predictive = predictive + model_of_column.log_predictive(x)
+        evidence = evidence + model_of_column.log_marginal(model_of_column.suffstats(x, case.r)).sum()
     assert_same(predictive, block.log_predictive(case.x), rtol=1e-10)
-    evidence = sum(column.log_marginal(column.suffstats(x, case.r)).sum() for column, x in columns)
     assert_same(evidence, block.log_marginal(block.suffstats(case.x, case.r)).sum(), rtol=1e-11)
 
 
 def statistics_add_and_subtract(case: Case) -> None:
     """Any split, merged in any order, gives the statistics of all rows; a part subtracted leaves the others."""
     for _ in range(20):
-        # statistics (sums over rows) of four parts of the rows, cut at random, of which some may be empty: the cuts
-        # 3 3 10 give 3, 0, 7 and 14 rows
+        # four parts of the 24 rows, cut at random, of which some may be empty: the cuts 3 3 10 give 3, 0, 7 and 14 rows
         order = case.rng.permutation(len(case.x))
         cuts = np.sort(case.rng.integers(0, len(case.x), 3))
-        a, b, c, d = (case.stats_of(part) for part in np.split(order, cuts))
+        parts = np.split(order, cuts)  # positions of the rows of each part
+        a, b, c, d = (case.stats_of(part) for part in parts)  # statistics, which are sums over the rows
 
         # sums in two orders, nothing added, and one part subtracted
         assert_same((a + b) + (c + d), case.stats)
@@ -616,34 +654,36 @@ def updates_chain(case: Case) -> None:
     # statistics of the first nine rows and of all others
     a = case.stats_of(slice(0, 9))
     b = case.stats_of(slice(9, None))
-    assert_same(case.prior.update(a).update(b), case.posterior, "`update` in two steps and in one: ")
-    gain = case.prior.log_marginal(a) + case.prior.update(a).log_marginal(b)  # log p(a) + log p(b | a)
-    assert_same(gain, case.prior.log_marginal(a + b), "`gain` of two steps, the second after `added`, and of one")
+    after_a = case.prior.update(a)
+    assert_same(after_a.update(b), case.posterior, "`update` in two steps and in one: ")
+    log_p = case.prior.log_marginal(a) + after_a.log_marginal(b)  # log p(a) + log p(b | a)
+    assert_same(log_p, case.prior.log_marginal(a + b), "`gain` of two steps, the second after `added`, and of one")
 
 
 def weights_count_rows(case: Case) -> None:
-    """A whole weight counts as so many copies of the row; weights may be a dense or a sparse table.
+    """A row of weight 2 counts as two copies of the row; weights may be a dense or a sparse table.
 
-    `suffstats` takes rows (n, d) and a table r (n, c) of weights. `one_hot` makes it of labels and weights: a row of
-    weight 2 in class 1 of 3 is 0 2 0.
+    `suffstats` makes sums of rows (n, d) and a table (n, c) of the weights that they have in each class. `one_hot`
+    makes this table of labels and weights: a row of weight 2 in class 1 of 3 is 0 2 0.
     """
     suffstats = case.block.suffstats
     w = case.rng.integers(0, 4, len(case.x))  # (n,) weights 0 … 3
     of_weights = suffstats(case.x, one_hot(case.y, C, w))
-    of_copies = suffstats(np.repeat(case.x, w, 0), one_hot(np.repeat(case.y, w), C))
-    assert_same(of_weights, of_copies)
+    copies = np.repeat(case.x, w, 0)
+    labels_of_copies = np.repeat(case.y, w)
+    assert_same(of_weights, suffstats(copies, one_hot(labels_of_copies, C)))
 
     # dense against sparse tables (n, c) of weights: one class for each row, and shares of all classes
-    for r in (case.r.toarray(), case.rng.dirichlet(np.ones(C), len(case.x))):
+    one_class = case.r.toarray()
+    shares = case.rng.dirichlet(np.ones(C), len(case.x))
+    for r in (one_class, shares):
         assert_same(suffstats(case.x, r), suffstats(case.x, sparse.csr_array(r)))
 
 
-def _page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
-    """Results of all formulas of a model, by name, so that two ways to compute them can be compared.
+def _all_formulas(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
+    """The results of all formulas of a model, by name.
 
-    Such ways are NumPy and JAX, or dense and sparse rows. The results are the statistics of the rows, the posterior
-    after them, log evidence, predictions, leave-one-out predictions, likelihoods, moments of the log density, and the
-    estimates of the parameters.
+    It is called twice, with NumPy and JAX, or with dense and sparse rows, and the results are compared.
 
     Parameters
     ----------
@@ -651,22 +691,24 @@ def _page(nb: NaiveBayes, x: Any, r: Any, theta: Any) -> dict[str, Any]:
     x, r : rows (n, d) and their weights in each class (n, c)
     theta : parameters at which likelihoods and densities are taken, by block
     """
-    stats = nb.suffstats({"x": x}, r)
-    posterior = nb.update(stats)  # knows the rows
-
-    # estimates of the parameters, which are compared as NumPyro's sites
-    points = {"mean": posterior.mean(), "mode": posterior.mode(), "mle": posterior.mle(stats)}
+    rows = {"x": x}
+    stats = nb.suffstats(rows, r)  # sums over the rows
+    posterior = nb.update(stats)
     results = {
         "stats": stats,
         "posterior": posterior,
         "evidence": nb.log_marginal(stats),
-        "predictive": posterior.log_joint({"x": x}),
-        "left out": posterior.log_loo({"x": x}, r),
-        "likelihood": posterior.log_joint({"x": x}, theta),
-        "moments": posterior.blocks["x"].log_moments(x),
+        "predictive": posterior.log_joint(rows),  # log p(x_i, y = c | data), (n, c)
+        "left out": posterior.log_loo(rows, r),  # the same, from the data without row i
+        "likelihood": posterior.log_joint(rows, theta),  # log p(x_i, y = c | θ)
+        "moments": posterior.blocks["x"].log_moments(x),  # of log p(x_i | y = c, θ) over the posterior of θ
         "log_prob": posterior.log_prob(theta),
     }
-    return results | {name: posterior.to_sites(point) for name, point in points.items()}
+    # estimates of the parameters, by the names that NumPyro has for them
+    estimates = {"mean": posterior.mean(), "mode": posterior.mode(), "mle": posterior.mle(stats)}
+    for name, estimate in estimates.items():
+        results[name] = posterior.to_sites(estimate)
+    return results
 
 
 def sparse_rows_equal_dense_rows(case: Case) -> None:
@@ -674,55 +716,58 @@ def sparse_rows_equal_dense_rows(case: Case) -> None:
     x = case.complete.x  # empty cells of sparse rows are 0, not missing
     theta = case.posterior.sample(case.rng, (2,))
     for r in (case.r, case.r.toarray()):
-        of_sparse_rows = _page(case.prior, sparse.csr_array(x), r, theta)  # all results by name
-        assert_same(of_sparse_rows, _page(case.prior, x, r, theta))
+        of_sparse_rows = _all_formulas(case.prior, sparse.csr_array(x), r, theta)  # all results by name
+        assert_same(of_sparse_rows, _all_formulas(case.prior, x, r, theta))
 
 
 def a_missing_cell_is_a_cell_left_out(case: Case) -> None:
-    """A row with NaN in a column is a row of the model without that column."""
-    # one row that lacks column 1, and the same row with the block of all other columns
+    """A row with NaN in a column has the density of the other columns, by the model without that column."""
+    # one row, whose cell in column 1 is missing, and the model of all d columns
     x = case.complete.x[:1].copy()  # (1, d)
     x[0, 1] = np.nan
-    block = case.posterior.blocks["x"]
+    model = case.posterior.blocks["x"]
+
+    # the cells of the other columns, and the model of these
     others = np.delete(np.arange(x.shape[1]), 1)
-    x_without = x[:, others]
-    without = block.select(others)
+    x_of_others = x[:, others]  # (1, d − 1)
+    model_of_others = model.select(others)
 
     # with parameters integrated out: the density, and the cumulants of the log density, None if there is no formula
-    assert_same(block.log_predictive(x), without.log_predictive(x_without))
-    if block.log_cumulants(x) is not None:
-        assert_same(block.log_cumulants(x), without.log_cumulants(x_without))
+    assert_same(model.log_predictive(x), model_of_others.log_predictive(x_of_others))
+    if model.log_cumulants(x) is not None:
+        assert_same(model.log_cumulants(x), model_of_others.log_cumulants(x_of_others))
 
     # at given parameters
-    theta = block.sample(case.rng)
-    theta_without = block.select_parameters(theta, others)
-    assert_same(block.log_likelihood(theta, x), without.log_likelihood(theta_without, x_without))
+    theta = model.sample(case.rng)
+    theta_of_others = model.select_parameters(theta, others)
+    assert_same(model.log_likelihood(theta, x), model_of_others.log_likelihood(theta_of_others, x_of_others))
 
     # the evidence of the row, a third of it in each class
     r = np.full((1, C), 1 / C)
-    evidence = block.log_marginal(block.suffstats(x, r)).sum()
-    assert_same(evidence, without.log_marginal(without.suffstats(x_without, r)).sum())
+    evidence = model.log_marginal(model.suffstats(x, r)).sum()
+    evidence_of_others = model_of_others.log_marginal(model_of_others.suffstats(x_of_others, r)).sum()
+    assert_same(evidence, evidence_of_others)
 
 
 def a_row_of_any_weight_is_left_out(case: Case) -> None:
-    """Leave-one-out equals a refit without the row, under weights of many kinds.
+    """Leave-one-out equals a refit without the row, whatever weights the rows have in each class.
 
-    A row has a weight in each class. Tried are weights in its own class, small or large, and soft labels, by which a
-    row is shared among all classes; some weights are 0. Tables of weights may be dense or sparse.
+    Tried are weights in the class of the label, small or large, and shares in all classes; some weights are 0. Tables
+    of weights may be dense or sparse.
     """
-    # weights of the rows, (n, 1), and their labels, (n, c)
+    # weights of the rows, (n, 1), and tables (n, c) of their classes: one class for each row, or shares of all
     w = case.rng.choice([0.0, 0.3, 1.0, 2.5], len(case.x))[:, None]
-    one_hot_labels = case.r.toarray()
-    soft_labels = case.rng.dirichlet(np.ones(C), len(case.x))  # shares of all classes
+    one_class = case.r.toarray()
+    shares = case.rng.dirichlet(np.ones(C), len(case.x))
 
-    # tables (n, c) of weights: moderate, some a million times as large beside others of 1, and with soft labels
-    moderate = one_hot_labels * w
-    large = one_hot_labels * (1e6 * w + 1)
-    soft = w * soft_labels
-    soft[:5, 0] = 0
-    law_of_leave_one_out = LAWS[2]  # it compares `log_loo` with a posterior of all other rows
-    for r in (moderate, large, soft):
-        # law 7 leaves out each of the N rows, and compares with a posterior of all others
+    # tables (n, c) of weights: moderate, some a million times as large beside others of 1, and in all classes
+    moderate = one_class * w
+    large = one_class * (1e6 * w + 1)
+    in_all_classes = w * shares
+    in_all_classes[:5, 0] = 0
+    law_of_leave_one_out = LAWS[2]
+    for r in (moderate, large, in_all_classes):
+        # it leaves out each of the N rows, and compares `log_loo` with a posterior of all others
         row = law_of_leave_one_out.row([*cases(case, case.rng, N, r)])
         require(row.passed, f"{row.figure:.1e}, where {row.threshold:.1e} is allowed. {row.remark}")
 
@@ -737,8 +782,8 @@ def mode_on_the_boundary_is_a_point(case: Case) -> None:
     Such a density, as Beta(½, ½), increases towards the boundary without bound, so that a formula for its mode, such as
     (a − 1) / (a + b − 2), gives no point of the parameter's space, or divides by 0.
     """
-    # a model in which no field (array of hyperparameters) is above ½
-    low = jax.tree.map(lambda leaf: 0.5 * leaf / max(abs(leaf).max(), 1), case.prior)
+    # the same prior, with all of its hyperparameters made ½ at most; and class probabilities of Dirichlet(½, ½, ½)
+    low = jax.tree.map(lambda array: 0.5 * array / max(abs(array).max(), 1), case.prior)
     flat = NaiveBayes(DirichletClasses(np.full(C, 0.5)), low.blocks)
     require(flat.on_boundary(), "`on_boundary` is False")  # at least the mode of the class probabilities is
 
@@ -749,23 +794,24 @@ def mode_on_the_boundary_is_a_point(case: Case) -> None:
 
 
 def draws_of_jax_follow_their_marginals(case: Case) -> None:
-    """Draws by a JAX key have the marginals of the formulas.
+    """4,000 draws by a random key of JAX have the marginal distributions of the formulas.
 
-    If F is the distribution function of a parameter θ, then F(θ) is uniform, and its normal score Φ⁻¹(F(θ)) is standard
-    normal. Tested are mean and mean square of the normal scores of 4,000 draws.
+    If F is the distribution function of a parameter θ, then F(θ) is uniform, and Φ⁻¹(F(θ)) is standard normal. Tested
+    are mean and mean square of the latter.
     """
     posterior = case.posterior
     sample = jitted(lambda key: posterior.sample(key, (4000,)))
     theta = sample(jax.random.key(3))  # (4000, …) by block and parameter
 
-    # standard normal statistics by site, from the distribution function of each marginal at its draws
+    # by parameter the mean and the mean square, less what they should be, in standard errors: standard normal numbers
     scores = {}
     for name, block in {CLASS: posterior.classes, **posterior.blocks}.items():
         drawn = {parameter: np.asarray(value) for parameter, value in theta[name].items()}
-        for site, u in draws_laws.marginal_transforms(block, drawn).items():
-            scores[site] = draws_laws.scores_of(u)
+        for parameter, u in draws_laws.marginal_transforms(block, drawn).items():  # u is F(θ), (4000, …)
+            scores[parameter] = draws_laws.scores_of(u)
+
+    # the largest of so many standard normal numbers exceeds the limit with probability RATE at most (Bonferroni)
     n_tests = sum(z.size for z in scores.values())
-    # what the largest of so many standard normal numbers exceeds with probability RATE at most (Bonferroni)
     limit = limit_of(n_tests, RATE)
     for name, z in scores.items():
         require(abs(z).max() < limit, f"draws of {name} lie {abs(z).max():.1f} standard errors off")
@@ -776,44 +822,44 @@ def numpy_and_jax_agree(case: Case, dtype: str) -> None:
 
     Every number here is a sum of at most some 200 terms below 1e2: 1,000 machine epsilons cover it.
     """
-    # the arguments of `_page`, which gives the results of all formulas by name: here from NumPy in float64
-    inputs = case.prior, case.x, case.r.toarray(), case.posterior.sample(case.rng)
-    want = _page(*inputs)
+    # the results of all formulas by NumPy in float64
+    theta = case.posterior.sample(case.rng)
+    inputs = case.prior, case.x, case.r.toarray(), theta
+    want = _all_formulas(*inputs)
     tolerance = float(1000 * np.finfo(dtype).eps)
 
-    # by JAX, compiled: every result keeps the precision of the inputs
+    # by JAX, compiled, in this precision: all results have it too
     with jax.enable_x64(dtype == "float64"):
-        traced = jitted(_page)(*cast(inputs, jnp, dtype))
-    dtypes = {leaf.dtype.name for leaf in jax.tree.leaves(traced)}
+        by_jax = jitted(_all_formulas)(*cast(inputs, jnp, dtype))
+    dtypes = {array.dtype.name for array in jax.tree.leaves(by_jax)}
     require(dtypes == {dtype}, f"arrays of {dtype} give {sorted(dtypes)}")
 
-    # by NumPy in this precision: every result stays NumPy's
-    on_host = _page(*cast(inputs, np, dtype))
-    is_numpy = all(isinstance(leaf, np.ndarray | np.generic) for leaf in jax.tree.leaves(on_host))
+    # by NumPy in this precision: all results are NumPy's
+    by_numpy = _all_formulas(*cast(inputs, np, dtype))
+    is_numpy = all(isinstance(array, np.ndarray | np.generic) for array in jax.tree.leaves(by_numpy))
     require(is_numpy, "NumPy arrays give arrays that are not NumPy's")
-    for got in (traced, on_host):
+    for got in (by_jax, by_numpy):
         assert_same(got, want, rtol=tolerance, atol=tolerance)
 
 
 def jax_maps_and_differentiates_the_evidence(case: Case) -> None:
     """Evidence and density work under JAX's `jit` (compiled), `vmap` (over a batch) and `grad` (differentiated).
 
-    The slope over the hyperparameters, along a random direction, is compared with a difference of two values.
-    `check_grads` of JAX does that. A prior is a tree of arrays to JAX, its hyperparameters.
+    To JAX a prior is a tree of arrays, its hyperparameters. The slope along a random direction of them is compared with
+    a difference of two values, by `check_grads` of JAX.
     """
     stats = case.stats
-    theta = cast(case.posterior.sample(case.rng), jnp, float)
+    theta = cast(case.posterior.sample(case.rng), jnp, float)  # one draw of all parameters
 
-    def total(prior: NaiveBayes) -> Any:
-        """Log evidence plus the log density of a draw, a scalar that depends on all hyperparameters."""
+    def evidence_and_density(prior: NaiveBayes) -> Any:
+        """Log evidence plus the log density of the draw, a scalar that depends on all hyperparameters."""
         return prior.log_marginal(stats) + prior.log_prob(theta)
+
+    def over_a_batch(prior: NaiveBayes) -> Any:
+        """The same by `vmap` over a batch of one prior, (1,)."""
+        batch = jax.tree.map(lambda array: array[None], prior)
+        return jax.vmap(evidence_and_density)(batch)
 
     with jax.enable_x64(True):
         prior = cast(case.prior, jnp, float)
-
-        def mapped(nb: NaiveBayes) -> Any:
-            """`total` by `vmap` over a batch of one prior, (1,)."""
-            batch = jax.tree.map(lambda leaf: leaf[None], nb)
-            return jax.vmap(total)(batch)
-
-        check_grads(jax.jit(mapped), (prior,), 1, ["rev"], atol=1e-12, rtol=1e-6, eps=1e-5)
+        check_grads(jax.jit(over_a_batch), (prior,), 1, ["rev"], atol=1e-12, rtol=1e-6, eps=1e-5)

@@ -59,6 +59,7 @@ navigation = {
             "guide/few_positives",
             "guide/sharper",
             "guide/extreme_probabilities",
+            "guide/cut_off",
             "explain",
             "guide/messy_tables",
             "guide/missing_cells",

@@ -28,6 +28,7 @@ from sklearn.metrics import brier_score_loss
 
 import bayesnb
 from bayesnb import plots
+from bayesnb.analysis.roc import RocCurves
 from bayesnb.analysis.score_split import score_split
 from bayesnb.check.report import CheckReport, CheckRow
 from bayesnb.plots._common import PALETTE
@@ -120,6 +121,10 @@ def comparison() -> Any:
     return bayesnb.compare({"Poisson": bayesnb.PoissonNB(), "rows": bayesnb.MultinomialNB()}, X, y).table
 
 
+def curves_of_classes(nb: Any, X: pd.DataFrame, y: np.ndarray) -> dict[Any, RocCurves]:
+    return {label: bayesnb.roc_curves(nb, X, y, positive=label, held_out=True) for label in nb.classes_}
+
+
 EVERY: dict[str, tuple[str, Callable[..., Any]]] = {
     "prior_to_posterior": ("levels", lambda draw, nb, X, y: draw(nb, 0, draws=nb.sample_posterior(9, seed=0))),
     "prior_to_posterior of classes": ("yes/no", lambda draw, nb, X, y: draw(nb)),
@@ -137,6 +142,9 @@ EVERY: dict[str, tuple[str, Callable[..., Any]]] = {
     "reliability": ("yes/no", lambda draw, nb, X, y: draw(np.arange(40) % 2, np.linspace(0, 1, 40))),
     "feature_weights": ("yes/no", lambda draw, nb, X, y: draw(bayesnb.rank_features(nb, n_draws=9))),
     "nomogram": ("levels", lambda draw, nb, X, y: draw(nb, X[:1], n_draws=9)),
+    "feature_effect": ("real", lambda draw, nb, X, y: draw(nb, X, 0, n_draws=9)),
+    "roc": ("real", lambda draw, nb, X, y: draw(curves_of_classes(nb, X, y))),
+    "precision_recall": ("real", lambda draw, nb, X, y: draw(curves_of_classes(nb, X, y))),
     "pit": ("yes/no", lambda draw, nb, X, y: draw(report(dict.fromkeys(nb.classes_, np.linspace(0, 1, 99)[:, None])))),
 }
 
@@ -321,6 +329,47 @@ def test_class_probabilities_are_sorted_with_their_own_intervals(ax: Any) -> Non
     assert sorted(np.concatenate(ranks)) == list(range(1, len(y) + 1))
 
 
+def test_a_single_curve_has_a_band_and_its_area(ax: Any) -> None:
+    nb, X, y = models()["real"]
+    curves = bayesnb.roc_curves(nb, X, y, positive="bee", held_out=True)
+    for draw, curve, area in (
+        (plots.roc, curves.roc, curves.roc_auc),
+        (plots.precision_recall, curves.precision_recall, curves.average_precision),
+    ):
+        ax = draw(curves, ax=canvas().subplots())
+        (drawn_line,) = [line for label, line in lines(ax).items() if label != "knows nothing"]
+        np.testing.assert_allclose(drawn_line.get_xydata(), np.stack([curve.x, curve.y], 1))
+        assert f"{area.value:.3f}" in drawn_line.get_label() and len(ax.collections) == 1
+    with pytest.raises(ValueError, match="`curves` is a dict"):
+        plots.roc({})
+
+
+@pytest.mark.parametrize("nb", [bayesnb.MixedNB(), bayesnb.DiscriminativeNB()], ids=str)
+def test_an_effect_is_what_explain_says_of_the_column_alone(nb: Any, ax: Any) -> None:
+    X, y = data("real")
+    is_ape = y == "ape"
+    nb = clone(nb).fit(X, is_ape)
+    plots.feature_effect(nb, X, "two", n_draws=50, ax=ax)
+    value, effect = next(line for label, line in lines(ax).items() if label == "True").get_data()
+    assert value[0] == X["two"].min() and value[-1] == X["two"].max()
+    alone = pd.DataFrame(np.nan, range(len(value)), X.columns).assign(two=value)
+    table = nb.explain(alone)
+    told = table[(table.class_ == True) & (table.feature == "two")].sort_values("row").contribution  # noqa: E712
+    is_own = isinstance(nb, bayesnb.MixedNB)  # of naive Bayes the curve is the mean, of the other what `explain` says
+    np.testing.assert_allclose(effect, told, rtol=0.2 if is_own else 1e-6, atol=0.2 if is_own else 1e-9)
+    band = ax.collections[0].get_paths()[0].vertices[:, 1]
+    assert band.min() < effect.min() and band.max() > effect.max()
+
+
+def test_effects_that_do_not_stand_alone_are_refused(ax: Any) -> None:
+    nb, X, _ = fitted(bayesnb.GaussianDA())
+    with pytest.raises(ValueError, match="`feature` is 'one'; in GaussianDA what it adds depends on the other columns"):
+        plots.feature_effect(nb, X, "one", ax=ax)
+    _, levels, _ = models()["levels"]
+    with pytest.raises(ValueError, match="holds no numbers"):
+        plots.feature_effect(models()["levels"][0], levels, "one", ax=ax)
+
+
 @pytest.mark.parametrize("nb", [bayesnb.GaussianNB(), bayesnb.DiscriminativeNB()], ids=str)
 def test_regions_are_those_of_predict_and_boundaries_where_two_classes_tie(nb: Any, ax: Any) -> None:
     _, X, y = models()["two"]
@@ -372,6 +421,35 @@ def test_a_nomogram_shows_what_explain_says_of_the_two_most_probable_classes(nb:
     assert bar.get_xdata()[0] == pytest.approx(best - second, rel=1e-12)
 
 
+def test_the_nomogram_of_a_calibrated_model_ends_at_the_calibrated_odds(ax: Any) -> None:
+    X, y = data("real")
+    X = pd.concat([X, X.add_suffix(" again"), X.add_suffix(" once more")], axis=1)
+    nb = bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()).fit(X, y)
+    plots.nomogram(nb, X[:1], ax=ax)
+    names = [text.get_text() for text in ax.get_yticklabels()]
+    assert names[-2:] == ["calibration", "log odds"]
+    (entries, total) = drawn(ax)
+    assert entries[1].sum() == pytest.approx(total[1, 0])  # calibration is a term like others
+    log_p = np.sort(nb.predict_log_proba(X[:1])[0])
+    (bar,) = [line for line in ax.get_lines() if line.get_marker() == "|"]
+    assert bar.get_xdata()[0] == pytest.approx(log_p[-1] - log_p[-2])
+    assert total[0, 0] < bar.get_xdata()[0] < total[2, 0]
+
+
+def test_the_nomogram_of_a_discriminative_model_adds_up_to_its_odds(ax: Any) -> None:
+    X, y = data("real")
+    nb = bayesnb.DiscriminativeNB().fit(X, y)
+    plots.nomogram(nb, X[:1], label="ape", against="cat", n_draws=50, ax=ax)
+    (entries, total) = drawn(ax)
+    log_p = nb.predict_log_proba(X[:1])[0]
+    assert entries[1].sum() == pytest.approx(log_p[0] - log_p[2]) == total[1, 0]
+    told = nb.explain(X[:1], against="cat").query("class_ == 'ape'").set_index("feature").contribution
+    names = [text.get_text().partition(" =")[0] for text in ax.get_yticklabels()]
+    for name, point in zip(names, entries[1], strict=False):
+        if name in told.index:
+            assert told[name] == pytest.approx(point)
+
+
 def test_the_point_of_a_nomogram_lies_in_its_interval(ax: Any) -> None:
     """A row far outside: the predictive takes the logarithm of an average, which few values of θ make up."""
     X, y = load_iris(return_X_y=True)
@@ -417,7 +495,12 @@ def test_the_reliability_curve_is_the_isotonic_regression_which_splits_the_score
         ax = plots.reliability(event, given, ax=canvas().subplots())
         share, one = lines(ax)["share of events"], np.ptp(given) == 0
         np.testing.assert_allclose(share.get_data(), [np.sort(given), np.sort(best)], atol=1e-12)
-        assert f"Brier {split.score:.3f}\nMCB {split.miscalibration:.3f}" in ax.texts[0].get_text()
+        assert (
+            ax.get_legend()
+            .get_title()
+            .get_text()
+            .startswith(f"Brier {split.score:.3f} = MCB {split.miscalibration:.3f}")
+        )
         assert (share.get_marker() == "o", ax.collections[0].get_linewidth()[0] > 0) == (one, one)  # a point, a line
 
 
@@ -441,6 +524,23 @@ def test_comparison_shows_the_table() -> None:
     want = [table["elpd_diff"] + sign * table["se_diff"] for sign in (-1, 0, 1)]
     np.testing.assert_allclose(drawn(left)[0], want, atol=1e-12)
     np.testing.assert_array_equal(right.get_lines()[-1].get_xdata(), table["log_bayes_factor"])
+
+
+def test_evidence_of_a_single_model_has_no_panel() -> None:
+    table = comparison()
+    table.loc["rows", "log_bayes_factor"] = np.nan
+    axes = plots.comparison(table)
+    assert len(axes) == 1 and axes[0].get_xlabel().startswith("elpd")
+    plt.close("all")
+
+
+def test_thousands_of_rows_are_shown_at_even_ranks(ax: Any) -> None:
+    nb, X, y = models()["two"]
+    many = pd.concat([X] * 30, ignore_index=True) + np.linspace(0, 1, 30 * len(X))[:, None]
+    plots.class_probabilities(nb, many, np.tile(y, 30), label="bee", ax=ax)
+    ranks = np.sort(np.concatenate([lines(ax)[label].get_xdata() for label in nb.classes_]))
+    assert len(ranks) == 200 and (ranks[0], ranks[-1]) == (1, len(many))
+    assert "200 of 1,200 rows" in ax.get_xlabel()
 
 
 def test_a_pit_curve_leaves_its_band_exactly_where_the_test_fails(rng: np.random.Generator) -> None:
@@ -503,7 +603,7 @@ def test_bad_input_is_named_and_leaves_no_figure() -> None:
 @pytest.mark.parametrize(
     ("nb", "suited", "advice"),
     [
-        (bayesnb.DiscriminativeNB(), (), r"`estimator\.reader_`"),
+        (bayesnb.DiscriminativeNB(), ("nomogram",), r"`estimator\.reader_`"),
         (bayesnb.CalibratedClassifierLOO(bayesnb.GaussianNB()), ("nomogram",), r"`estimator\.estimator_`"),
         (bayesnb.OneDependenceNB(), ("prior", "nomogram"), "Use CategoricalNB"),
     ],

@@ -14,7 +14,8 @@ from scipy import sparse
 import bayesnb
 from bayesnb import cli
 from bayesnb.numerics.supports import COMPOSITE
-from bayesnb.reporting import _compared, candidates, inline_svg
+from bayesnb.reporting.html import inline_svg
+from bayesnb.reporting.other_models import candidates, compared
 from bayesnb.tables.columns import Column, ColumnContract
 
 from .docs.test_docs_build import Page
@@ -213,6 +214,86 @@ def test_the_page_shows_what_was_taken_and_why(tmp_path: Path) -> None:
     assert "Which kind of model was taken" not in Words(made().html).text
 
 
+def test_the_first_lines_say_what_the_rows_are() -> None:
+    X, y = table()
+    text = Words(made().html).text
+    n_ill = int((y == "<ill>").sum())
+    assert f"well {120 - n_ill} ({1 - n_ill / 120:.1%}), <ill> {n_ill} ({n_ill / 120:.1%})" in text
+    assert "30 of 480 (6.2%), in 1 of 4 columns" in text
+    assert "Groups of rowsnot known" in text
+    curves = bayesnb.roc_curves(bayesnb.MixedNB(), X, y)
+    assert f"area under the ROC curve {curves.roc_auc.value:.3f} ({curves.roc_auc.low:.3f}" in text
+
+
+def test_curves_cuts_and_effects_are_those_of_the_functions() -> None:
+    X, y = table()
+    nb = bayesnb.MixedNB().fit(X, y)
+    wishes: Any = {"positive": "<ill>", "false_negative": 4, "prevalence": 0.02, "sensitivity": 0.9}
+    html = bayesnb.report(nb, X, y, others=None, **wishes).html
+    cuts = bayesnb.threshold_table(y, nb, X, **wishes)
+    text = " ".join(Words(html).text.split())
+    for line in cuts.shown().to_numpy():
+        assert all(" ".join(cell.split()) in text for cell in line)
+    assert "→ is the cut-off that the costs ask for, 0.2." in text and "* was chosen on these rows" in text
+    assert "are for a share of 0.02 of <ill>" in text
+    for name in ("fever", "a column with a very long name that would not fit a narrow screen"):
+        assert f'aria-label="What {name} adds"' in html
+    assert 'aria-label="What town' not in html  # words have no curve
+    assert "ROC curve, training rows" in html and "Precision–recall curve, training rows" in html
+
+
+def test_priors_and_evidence_are_shown_of_few_rows_alone() -> None:
+    X, y = table()
+    assert "From prior to posterior" in made().html and "log evidence" in made().html
+    many = bayesnb.report(
+        bayesnb.GaussianNB(), np.tile(X[["fever"]].fillna(37), (2, 1)), np.tile(y, 2), others=None
+    ).html
+    assert "From prior to posterior" not in many and "log evidence" not in many
+
+
+@pytest.mark.parametrize(
+    "nb", [bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()), bayesnb.DiscriminativeNB()], ids=str
+)
+def test_rows_are_explained_with_the_odds_of_the_model(nb: Any) -> None:
+    X, y = table()
+    page = bayesnb.report(nb, X, y, others=None)
+    text = Words(page.html).text
+    assert text.count("log odds of") >= 4 and "What each number adds" in text
+    assert ("calibration" in text) and ("Each feature has its own weight" in text) == isinstance(
+        nb, bayesnb.DiscriminativeNB
+    )
+
+
+def test_a_page_judges_rows_that_the_model_has_not_seen(tmp_path: Path, capsys: Any) -> None:
+    X, y = table()
+    frame = X.assign(label=y, patient=[f"p{i:03d}" for i in range(len(y))])
+    frame[:80].to_csv(tmp_path / "old.csv", index=False)
+    frame[80:].to_csv(tmp_path / "new.csv", index=False)
+    page = tmp_path / "page.html"
+    asked = ["report", str(tmp_path / "old.csv"), "--target", "label", "--model", "plain", "-o", str(page)]
+    more = ["--test", str(tmp_path / "new.csv"), "--id", "patient", "--costs", "1,4", "--positive", "<ill>"]
+    assert cli.main([*asked, *more]) == 0
+    text = " ".join(Words(page.read_text("utf-8")).text.split())
+    old = bayesnb.datasets.read_table(tmp_path / "old.csv", "label", drop=["patient"])
+    nb = bayesnb.MixedNB().fit(old.X, old.y)
+    new = old.contract.apply(frame[80:].astype(str).replace("nan", ""))
+    p = nb.predict_proba(new)
+    accuracy = (nb.classes_[p.argmax(1)] == y[80:]).mean()
+    part = text.partition("Rows that the model has not seen")[2].partition("How well it predicts")[0]
+    assert part.startswith(" 40 rows") and f"accuracy {accuracy:.3f}" in part
+    cuts = bayesnb.threshold_table(y[80:], p[:, 0], positive="<ill>", false_negative=4)
+    assert cuts.shown()["sensitivity"].iloc[0] in part
+    assert "patient p0" in text and "(line" in text  # rows are named
+    assert "patient" not in {column.name for column in old.contract.used}
+    frame[80:].assign(label="odd").to_csv(tmp_path / "new.csv", index=False)
+    assert cli.main([*asked, *more]) == 2
+    assert "labels that no training row has: odd" in capsys.readouterr().err
+    assert cli.main([*asked, "--id", "nobody"]) == 2
+    assert "has no column 'nobody' for --id" in capsys.readouterr().err
+    assert cli.main([*asked, "--positive", "sick"]) == 2
+    assert "--positive is 'sick'; the classes are <ill>, well" in capsys.readouterr().err
+
+
 # --- what a model is compared with ----------------------------------------------------------------------------------
 
 
@@ -233,11 +314,11 @@ def test_a_model_is_not_compared_with_itself_by_another_name(monkeypatch: pytest
     X, y = rng.integers(0, 2, (40, 3)).astype(float), np.arange(40) % 2
     nb = bayesnb.BernoulliNB(binarize=None).fit(X, y)
     own = nb.loo(X, y).log_proba
-    found = _compared(nb, X, y, own, "auto")
+    found = compared(nb, X, y, own, "auto")
     assert found is not None and {*found.table.index} == {"this model", "OneDependenceNB()"}
     fit, fits = bayesnb.CategoricalNB.fit, []
     monkeypatch.setattr(bayesnb.CategoricalNB, "fit", lambda *args: fits.append(args) or fit(*args))
-    named = _compared(nb, X, y, own, {"mine": bayesnb.CategoricalNB()})
+    named = compared(nb, X, y, own, {"mine": bayesnb.CategoricalNB()})
     assert named is not None and {*named.table.index} == {"this model", "mine"}
     assert len(fits) == 1
 
@@ -246,7 +327,7 @@ def test_the_model_inside_is_listed_once() -> None:
     """A calibrated or discriminative model is compared with the plain one, by one name."""
     X, y = table()
     nb = bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()).fit(X, y)
-    comparison = _compared(nb, X, y, nb.loo(X, y).log_proba, "auto")
+    comparison = compared(nb, X, y, nb.loo(X, y).log_proba, "auto")
     assert comparison is not None
     names = [*comparison.table.index]
     assert "naive Bayes" in names and "numbers: KernelNB()" in names and "numbers: GaussianNB()" not in names

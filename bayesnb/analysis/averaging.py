@@ -145,8 +145,9 @@ class FeatureAverage(ProbaOfLog, OfEstimator, ClassifierMixin, BaseEstimator):
         Features are independent given the class, so the average of products is a product of averages: feature j has the
         factor w_j p(x_ij | y = c) + (1 − w_j) p(x_ij), with w_j the posterior probability that it depends on the class.
         """
-        rows = self.estimator_.model_.encode(X)  # the cells (n, k) of each block: the k columns of one family
-        # log p(y = c | data), (c,), to which the log factor of each feature is added, (n, c)
+        rows = self.estimator_.model_.encode(X)  # the cells (n, k) of each block
+        # A block is one family, such as Gaussian, with its k columns. Their log factors are added to
+        # log p(y = c | data), which is (c,) at first, and then (n, c).
         log_joint = self.estimator_.posterior_.classes.log_predictive()
         for block in self._blocks:
             encoded = rows[block.name]

@@ -100,7 +100,8 @@ class HalfLabelledClassifier(AbstractWrapper):
     estimator_ : the fitted estimator. Its `statistics_` hold the soft labels, and its `posterior_` is q(θ). It has all
         its methods, such as `predict_interval`, `sample_proba`, and `partial_fit` with more labels. Its `log_evidence_`
         treats the soft labels as data. The bound on the evidence of the data is `lower_bound_`
-    classes_, n_features_in_, feature_names_in_ : as in scikit-learn; the classes are those of the rows with a label
+    classes_, n_features_in_, feature_names_in_ : as in scikit-learn; `classes_` are those of the rows with a label, or
+        the setting `classes`
     label_distributions_ : (n, c) q_i(c) of all rows; one-hot if the label was given
     unlabelled_class_prior_ : (c,) class probabilities of the rows without a label. `estimator_` predicts with those of
         the population, which differ from them if `sampling` is "labelled-removed"

@@ -189,9 +189,8 @@ def _block_columns_of_features(nb: Any) -> list[list[tuple[str, int]]]:
     features 0 and 2, then feature 2 has the list [("a", 1)]. A feature that each class models by a family of its own is
     in several blocks.
     """
-    features_of_blocks = nb.model_.block_columns  # numbers of the features, by name of the block
     block_columns: list[list[tuple[str, int]]] = [[] for _ in range(nb.n_features_in_)]
-    for block, features in features_of_blocks.items():
+    for block, features in nb.model_.block_columns.items():
         for column, feature in enumerate(features):
             block_columns[feature].append((block, column))
     return block_columns

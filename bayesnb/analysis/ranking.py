@@ -70,8 +70,8 @@ def rank_features(
     check_level(level)  # ValueError unless between 0 and 1
     check_least(1, n_draws=n_draws)  # ValueError unless a whole number of at least 1
 
-    # what each of the d weights belongs to, and the weights of the current estimate. There are k contrasts: one of two
-    # classes, or one of each class against the mean of all.
+    # What each of d weights belongs to, and its value by the current estimate of the parameters, in k columns: one for
+    # two classes, or one for each of more classes.
     try:
         labels = estimator.model_.weight_labels  # (d,)
         weights = _contrasts(estimator)  # (d, k)
@@ -81,15 +81,19 @@ def rank_features(
             "there are no weights; rank the features by their information: importance(estimator, X, y)"
         ) from None
 
-    # The interval is that of weights under exact draws of the parameters. `posterior_.sample` is one exact draw of all
-    # parameters; its linear form is as plausible as the data allow.
+    # the weights under exact draws of the parameters, and their quantiles
     rng = generator(seed)
-    draws = [_contrasts(estimator, estimator.posterior_.sample(rng)) for _ in range(n_draws)]
-    low, median, high = np.quantile(draws, [(1 - level) / 2, 0.5, (1 + level) / 2], axis=0)  # (d, k) each
+    draws = []
+    for _ in range(n_draws):
+        theta = estimator.posterior_.sample(rng)  # one draw of all parameters
+        draws.append(_contrasts(estimator, theta))  # (d, k)
+    levels = [(1 - level) / 2, 0.5, (1 + level) / 2]
+    low, median, high = np.quantile(draws, levels, axis=0)  # (d, k) each
     if estimator.estimate == "predictive":  # which plugs no parameters in, and so has no weights of its own
         weights = median
 
-    # a line for each weight: all contrasts of the first feature, then of the next
+    # A line for each weight. For two features and classes a, b, c the columns are 0 0 0 1 1 1 (`repeat`) and a b c a b
+    # c (`tile`); `ravel` reads a table (d, k) line by line.
     d, k = weights.shape
     table = {"feature": np.repeat(labels, k)}
     if k > 1:

@@ -124,8 +124,12 @@ class SPSSNaiveBayes(ForwardSelection):
         ----------
         columns : (n,) floats or objects each, as `_read` gives them
         """
-        # "O" is NumPy's code of objects; scale columns become text at first, and numbers of bins below
-        categories = [column if column.dtype.kind == "O" else _as_text(column) for column in columns]
+        # numbers as text; scale columns, too, which become numbers of bins below
+        categories = []
+        for column in columns:
+            holds_objects = column.dtype.kind == "O"  # NumPy's code of objects
+            categories.append(column if holds_objects else _as_text(column))
+
         if self._scale:
             numbers = np.column_stack([columns[j] for j in self._scale])  # (n, k) of the k scale columns
             bins_by_column = self.binner_.transform(numbers).T  # (k, n) numbers of bins, NaN where a cell is missing
@@ -142,8 +146,12 @@ class SPSSNaiveBayes(ForwardSelection):
         # `_read` has made floats of a column of numbers, and objects of all others
         has_numbers = [cells.dtype.kind == "f" for cells in columns]
         if isinstance(self.scale, str) and self.scale == "auto":
-            # `nunique` leaves missing cells out of the count
-            return [j for j, x in enumerate(columns) if has_numbers[j] and pd.Series(x).nunique() > self.n_bins]
+            positions = []
+            for j, cells in enumerate(columns):
+                has_many_values = pd.Series(cells).nunique() > self.n_bins  # missing cells are not counted
+                if has_numbers[j] and has_many_values:
+                    positions.append(j)
+            return positions
 
         # positions of the columns named; ValueError for one that does not exist
         chosen = self._positions("scale", self.scale)

@@ -7,9 +7,10 @@ import numpy as np
 
 from ..check.laplace import LaplaceAndTwin, compare_with_numpyro
 from ..check.report import CheckRow
+from ..numerics.arrays import Int, PerRow, Table
 from ..numerics.random import generator
 from .fitting import fit_maps
-from .map import Labelled, most_probable, numpyro_model
+from .map import CalibrationMap, Labelled, most_probable, numpyro_model
 from .modes import laplace_about
 
 _MAX_ROWS = 500
@@ -34,36 +35,43 @@ def map_rows(fitted: Any, X: Any, y: np.ndarray, sample_weight: Any = None, seed
     z = left_out.z[sample]
     index = left_out.code[sample]  # class of each row
     weight = left_out.weight[sample]
-
-    # The map, and Laplace's approximation of the posterior of its parameters θ (p,): `laplace_about` climbs to the mode
-    # and takes the Gaussian there, with the covariance H⁻¹ = root rootᵀ, H the Hessian of f = −log p(y, θ).
     calibration = most_probable(fit_maps(z, index, weight))
+    both = _laplace_and_numpyro(calibration, z, index, weight, seed)
+    return compare_with_numpyro("Map", both, seed)  # it evaluates NumPyro's density, and runs NUTS
+
+
+def _laplace_and_numpyro(
+    calibration: CalibrationMap, z: Table, index: Int[np.ndarray, " n"], weight: PerRow, seed: int
+) -> LaplaceAndTwin:
+    """Laplace's approximation of the posterior of a map's parameters θ, and NumPyro's model of them, to be compared.
+
+    Parameters
+    ----------
+    calibration : the map
+    z, index, weight : log probabilities (n, c), class and weight of the rows that it is fitted to
+    seed : of the draws of Laplace's approximation
+    """
+    # `laplace_about` climbs to the mode and takes the Gaussian there, with the covariance H⁻¹ = root rootᵀ, where H is
+    # the Hessian of f = −log p(y, θ).
     one_hot_label = np.eye(z.shape[1])[index]
-    rows = Labelled(z, one_hot_label, weight)
-    posterior = laplace_about(calibration, rows, calibration.mode)
+    posterior = laplace_about(calibration, Labelled(z, one_hot_label, weight), calibration.mode)
     n_parameters = len(posterior.mode)
 
     def value(theta: np.ndarray) -> float:
-        """−log p(y, θ) with ½ log 2π of each normal prior, which NumPyro has and `posterior.value` leaves out."""
+        """−log p(y, θ): f, and ½ log 2π of each parameter, which f leaves out of its normal prior."""
         return posterior.value(theta) + n_parameters * np.log(2 * np.pi) / 2
 
     def proba(theta: np.ndarray) -> np.ndarray:
         """Calibrated probabilities at s draws of the parameters, (s, n, c)."""
         return np.array([calibration.proba(draw, z) for draw in theta])
 
-    # Both sides of the comparison: value, mode, draws and predictions by Laplace's approximation, and the NumPyro
-    # model, on which `compare_with_numpyro` evaluates the density and runs NUTS. It returns the rows of the report.
     normals = generator(seed).standard_normal((_N_DRAWS, n_parameters))
-    return compare_with_numpyro(
-        "Map",
-        LaplaceAndTwin(
-            model=partial(numpyro_model, calibration, z, index, weight),
-            sites=lambda theta: {"theta": theta},
-            value=value,
-            mode=posterior.mode,
-            covariance=posterior.root @ posterior.root.T,
-            draws={"theta": np.array([posterior.draw(s) for s in normals])},
-            proba=proba,
-        ),
-        seed,
+    return LaplaceAndTwin(
+        model=partial(numpyro_model, calibration, z, index, weight),
+        sites=lambda theta: {"theta": theta},  # NumPyro's name of the parameters
+        value=value,
+        mode=posterior.mode,
+        covariance=posterior.root @ posterior.root.T,
+        draws={"theta": np.array([posterior.draw(s) for s in normals])},
+        proba=proba,
     )

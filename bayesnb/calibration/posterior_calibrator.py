@@ -1,6 +1,5 @@
 """Calibrated class probabilities of any model, learnt from rows that it has not seen."""
 
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -115,10 +114,12 @@ class PosteriorCalibrator(AbstractCalibrated):
 
         # All is computed before anything is set, so that a fit that fails leaves this calibrator as it was. `fit_maps`
         # regresses the labels on z, and returns four models of the map with draws of their parameters.
-        index = np.searchsorted(classes, y)
+        index = np.searchsorted(classes, y)  # class number of each row, as classes are sorted
+        group = None if groups is None else group_places(groups, len(y))  # 0 … g − 1
+        class_weight = np.bincount(index, weight, len(classes))
         learnt = {
-            "maps_": fit_maps(z, index, weight, None if groups is None else group_places(groups, len(y))),
-            "class_prior_": class_frequencies(np.bincount(index, weight, len(classes))),
+            "maps_": fit_maps(z, index, weight, group),
+            "class_prior_": class_frequencies(class_weight),
         }
         if self.estimator is not None:
             return self._take_over(fitted, **learnt)  # with the estimator, its classes and its columns
@@ -147,12 +148,13 @@ class PosteriorCalibrator(AbstractCalibrated):
             rarest = int(np.unique(y, return_counts=True)[1].min())
             folds = min(folds, rarest)
 
-        # `output_of` calls the function with the name of one method: "predict_proba" if `fitted` has it, else
-        # "decision_function". The function cross-validates the predictions of that method.
-        predict = partial(
-            cross_val_predict, self.estimator, X, y, groups=groups, cv=folds, params=_weights_of_fit(sample_weight)
-        )
-        return output_of(fitted, lambda method: predict(method=method))
+        def cross_validated(method: str) -> np.ndarray:
+            """Predictions by the method of that name, each row by a clone that was fitted to the other folds."""
+            params = _weights_of_fit(sample_weight)
+            return cross_val_predict(self.estimator, X, y, groups=groups, cv=folds, method=method, params=params)
+
+        # `output_of` asks for "predict_proba" if `fitted` has it, else for "decision_function".
+        return output_of(fitted, cross_validated)
 
     # --- prediction -------------------------------------------------------------------------------------------------
 

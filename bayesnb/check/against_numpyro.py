@@ -167,8 +167,8 @@ def _plan_search(problem: Problem, rng: np.random.Generator) -> _Search:
     search = _Search(mode={}, inwards={}, start={}, scale={})  # filled site by site
     for name, u in problem.twin.unconstrained(mode).items():
         # parameters that stay where they are: those on the boundary, and those whose density has no mode. u[0] drops
-        # the axis of the single draw. `_finite_coordinates` puts ±650 for an infinite coordinate
-        finite_u, is_on_boundary = _finite_coordinates(u[0], mode[name][0])
+        # the axis of the single draw
+        finite_u, is_on_boundary = _finite_coordinates(u[0], mode[name][0])  # ±650 for infinite coordinates
         is_fixed = is_on_boundary | _has_no_mode(posterior, name, finite_u.shape)
 
         # a coordinate held at ±650 moves to ±649 for the step inwards
@@ -177,9 +177,12 @@ def _plan_search(problem: Problem, rng: np.random.Generator) -> _Search:
         search.inwards[name] = np.where(is_infinite, finite_u * (1 - 1 / _INFINITE), finite_u)
 
         # the search starts at the first draw, moved three times as far from the mean, so that it starts off the mode
-        mean = pilot[name].mean(0)
-        search.start[name] = np.where(is_fixed, finite_u, mean + 3 * (pilot[name][0] - mean))
-        search.scale[name] = np.where(is_fixed, 0.0, np.maximum(pilot[name].std(0), 1e-12))
+        draws = pilot[name]
+        mean = draws.mean(0)
+        far_from_mean = mean + 3 * (draws[0] - mean)
+        sd = np.maximum(draws.std(0), 1e-12)
+        search.start[name] = np.where(is_fixed, finite_u, far_from_mean)
+        search.scale[name] = np.where(is_fixed, 0.0, sd)
     return search
 
 
@@ -193,7 +196,7 @@ def _finite_coordinates(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, n
 
     - a real number or a matrix: nothing lies on a boundary
     - a positive number (u its logarithm) or a number between 0 and 1 (u its logit): u beyond ±100 is on the boundary
-    - K shares that add up to 1 (K − 1 logits u, of the breaks of a stick): all are left alone if one of them is 0
+    - K shares that add up to 1: see `_finite_coordinates_of_shares`
 
     Parameters
     ----------
@@ -204,23 +207,36 @@ def _finite_coordinates(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, n
     -------
     coordinates inside ±650, and booleans of the same shape: True where the parameter is on the boundary
     """
-    # a location is its own coordinate, and a matrix has more axes than its coordinates
-    is_real = u.shape == value.shape and np.array_equal(u, value)
-    is_matrix = u.ndim != value.ndim
+    is_real = u.shape == value.shape and np.array_equal(u, value)  # it is its own coordinate
+    is_matrix = u.ndim != value.ndim  # a matrix has more axes than its coordinates
     if is_real or is_matrix:
         return u, np.zeros(u.shape, bool)
 
-    # a number that is positive, or between 0 and 1
     finite_u = np.nan_to_num(np.clip(u, -_INFINITE, _INFINITE))
-    is_on_boundary = ~(abs(u) < _AT_BOUNDARY)  # also where u is NaN
-    if u.shape == value.shape:
-        return finite_u, is_on_boundary
+    are_shares = u.shape != value.shape
+    if are_shares:
+        return _finite_coordinates_of_shares(finite_u, value)
 
-    # K shares (…, K) by stick-breaking: break k = 1 … K − 1 cuts share k from what remains of a stick of length 1, the
-    # sum of the shares k … K. Shares 0.5 0.3 0.2 have the remaining lengths 1 0.5 0.2. The sum is added up from the
-    # last share, so that small shares keep their digits. Where it is 0, as after a share of 1, nothing is cut, and any
-    # coordinate gives the same shares; 0 is taken
-    remaining = np.flip(np.cumsum(np.flip(value, -1), -1), -1)  # (…, K), before each break; the last has no break
+    # a number that is positive, or between 0 and 1
+    is_on_boundary = ~(abs(u) < _AT_BOUNDARY)  # also where u is NaN
+    return finite_u, is_on_boundary
+
+
+def _finite_coordinates_of_shares(finite_u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same for K shares that add up to 1, with K − 1 coordinates: all of these are left alone if a share is 0.
+
+    The coordinates are logits of the breaks of a stick of length 1. Break k = 1 … K − 1 cuts share k from what remains
+    of the stick, the sum of the shares k … K: with the shares 0.5 0.3 0.2 the lengths before each break are 1 and 0.5.
+
+    Parameters
+    ----------
+    finite_u : (…, K − 1) the mode in unconstrained coordinates
+    value : (…, K) the shares at the mode
+    """
+    # what remains before each break, added up from the last share, so that small shares keep their digits
+    remaining = np.flip(np.cumsum(np.flip(value, -1), -1), -1)  # (…, K); the last share has no break
+
+    # where nothing remains, as after a share of 1, any coordinate gives the same shares; 0 is taken
     is_empty = remaining[..., :-1] < _LEAST_SHARE  # (…, K − 1)
     finite_u = np.where(is_empty, 0.0, finite_u)
 
@@ -228,7 +244,7 @@ def _finite_coordinates(u: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, n
     # density grows without bound as the share shrinks, and every other coordinate can shrink it, by what it leaves of
     # the stick. An optimiser would follow it to infinity, so all coordinates of such shares are left alone
     has_empty_share = (value < _LEAST_SHARE).any(-1, keepdims=True)
-    return finite_u, np.broadcast_to(has_empty_share, u.shape)
+    return finite_u, np.broadcast_to(has_empty_share, finite_u.shape)
 
 
 def _has_no_mode(posterior: NaiveBayes, site: str, shape: tuple[int, ...]) -> Bool[np.ndarray, "..."]:
@@ -252,9 +268,10 @@ def _has_no_mode(posterior: NaiveBayes, site: str, shape: tuple[int, ...]) -> Bo
     if a.shape == shape:  # a probability of its own for each coordinate
         return (a <= 1) & (b <= 1)
 
-    # K shares of a simplex have K − 1 coordinates. Share k of Dirichlet(α) is Beta(α_k, Σ_j α_j − α_k), so that a has
-    # the concentrations. If none is above 1 all K − 1 coordinates have no mode, else all have one
-    return np.broadcast_to((a <= 1).all(-1, keepdims=True), shape)
+    # K shares that add up to 1 have K − 1 coordinates. Share k of Dirichlet(α) is Beta(α_k, Σ_j α_j − α_k), so that a
+    # has the concentrations. If none is above 1 all K − 1 coordinates have no mode, else all have one
+    has_no_mode = (a <= 1).all(-1, keepdims=True)
+    return np.broadcast_to(has_no_mode, shape)
 
 
 def _log_joint_at(twin: Twin, u: Theta) -> float:
@@ -266,7 +283,8 @@ def _log_joint_at(twin: Twin, u: Theta) -> float:
     u : unconstrained coordinates by site, such as logarithms of positive parameters
     """
     energy_and_slope = _energy_and_slope(twin.function)  # the compiled −log p and its slope, at centre + scale · v
-    no_step = np.zeros(ravel_pytree(u)[0].shape)  # v = 0, where u is the centre, and any scale does: u takes its place
+    flat_u, _ = ravel_pytree(u)  # (D,)
+    no_step = np.zeros(flat_u.shape)  # v = 0 is the centre, u, whatever the scale: u stands for it too
     energy, _ = energy_and_slope(twin.data, u, u, no_step)
     return -float(energy)
 
@@ -341,9 +359,9 @@ def sparse_columns(block: Any) -> Bool[np.ndarray, " d"]:
         is_small = concentration < 1
         if is_small.ndim < 2:  # a parameter that all columns have in common
             is_sparse |= bool(is_small.any())
-        else:  # (classes, columns, …): a column counts if any of its entries is small
-            all_but_columns = (0, *range(2, is_small.ndim))
-            is_sparse |= is_small.any(all_but_columns)
+        else:  # (classes, columns) or more axes: a column is sparse if any of its entries is small
+            all_axes_but_columns = (0, *range(2, is_small.ndim))
+            is_sparse |= is_small.any(all_axes_but_columns)
     return is_sparse
 
 
@@ -365,12 +383,17 @@ def _concentrations(block: Any) -> list[np.ndarray]:
         # a block may hold θ as log_theta or logit_theta; its marginal is that of θ
         marginal = marginals.get(parameter.removeprefix("log_").removeprefix("logit_"))
         law = getattr(getattr(marginal, "dist", None), "name", "")  # as `scipy.stats` calls it
-        if law in ("beta", "gamma"):  # θ near 0: Beta(a, b) and Gamma(a, …) have the concentration a there
-            concentrations.append(np.asarray(marginal.args[0]) / _LEAST_CONCENTRATION)
-        # a probability of its own (logit) may be near 1 too, with the concentration b. Of shares (log) 1 − θ is the sum
-        # of the others, whose concentrations are in the list already
+
+        # θ near 0: Beta(a, b) and Gamma(a, …) have the concentration a there
+        if law in ("beta", "gamma"):
+            a = np.asarray(marginal.args[0])
+            concentrations.append(a / _LEAST_CONCENTRATION)
+
+        # θ near 1, where Beta(a, b) has the concentration b. That matters of a probability of its own (logit). Of
+        # shares (log) 1 − θ is the sum of the others, whose concentrations are in the list already
         if law == "beta" and parameter.startswith("logit_"):
-            concentrations.append(np.asarray(marginal.args[1]) / _LEAST_UPPER)
+            b = np.asarray(marginal.args[1])
+            concentrations.append(b / _LEAST_UPPER)
     return concentrations
 
 
@@ -465,31 +488,14 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
     rate : probability of a false alarm
     """
     joint = problem.posterior.log_joint(rows, problem.posterior.from_sites(sites))  # (chains, draws, n, c)
-    exact = np.exp(log_normalize(problem.posterior.log_joint(rows)))  # (n, c)
-
-    # weights w of a row, so scaled that their sum over draws and classes is 1: summed over draws they are p̂_c. The axes
-    # are (chain, draw, row, class)
-    weights = np.exp(joint - logsumexp(joint, axis=(0, 1, 3), keepdims=True))
-    total = weights.sum(-1, keepdims=True)  # (chains, draws, n, 1)
-    estimate = weights.sum((0, 1))  # (n, c)
-
-    # a mean that a few draws carry has no normal error: no draw may have more than a share HEAVY of the sum over draws,
-    # neither of the class (estimate) nor of all classes (1). A class that every draw calls impossible has the sum 0 and
-    # is left out too. The likeliest class is one minus the others, and would be tested twice
-    is_steady = (weights.max((0, 1)) < HEAVY * estimate) & (total.max((0, 1)) < HEAVY)  # (n, c)
-    is_steady &= (exact > 1e-250) & (exact < exact.max(1, keepdims=True))
-
-    # terms of the delta method for the k class probabilities that are steady, (w_sc − p_c Σ_k w_sk) / p_c. They are
-    # divided by p_c because the square of 1e-200 is zero in floats. Their mean should be 0
-    totals = np.broadcast_to(total, weights.shape)
-    scaled = weights[:, :, is_steady] / exact[is_steady] - totals[:, :, is_steady]  # (chains, draws, k)
-    z = _z_values(scaled, 0.0)  # (k,) in standard errors
+    exact = np.exp(log_normalize(problem.posterior.log_joint(rows)))  # p_c, (n, c)
+    errors = _errors_of_estimates(joint, exact)
+    z = _z_values(errors.of_draws, 0.0)  # (k,) in standard errors
 
     worst = float(np.max(abs(z), initial=0))
     limit = limit_of(z.size, rate) if z.size else 0.0  # where nothing is compared, 0 is within the limit 0
-    largest_difference = float(np.max(abs(estimate - exact)[is_steady], initial=0))
     remark = f"of {len(exact)} held-out rows, half cut to five cells, where no draw carries {HEAVY:.1%} of an average; "
-    remark += f"largest difference {largest_difference:.1e}"
+    remark += f"largest difference {errors.largest:.1e}"
     return CheckRow.within(
         name="4  Prediction",
         meaning="Class probabilities by formula are those that NumPyro's draws give on rows that were not fitted.",
@@ -499,6 +505,51 @@ def prediction_row(problem: Problem, sites: Theta, rows: Rows, rate: float) -> C
         reason=f"false alarms {rate:.2%} over {z.size} class probabilities",
         remark=remark,
     )
+
+
+class _Errors(NamedTuple):
+    """How far k class probabilities, estimated from draws, are off.
+
+    Fields
+    ------
+    of_draws : (chains, draws, k) numbers whose mean over the draws should be 0
+    largest : difference of an estimate from the exact probability
+    """
+
+    of_draws: np.ndarray
+    largest: float
+
+
+def _errors_of_estimates(joint: np.ndarray, exact: np.ndarray) -> _Errors:
+    """Errors of p̂_c = Σ_s w_sc / Σ_s Σ_k w_sk with w_sc = p(x, y = c | θ_s), of those p_c that no few draws decide.
+
+    Parameters
+    ----------
+    joint : (chains, draws, n, c) log w
+    exact : (n, c) p_c
+    """
+    # weights w of a row, so scaled that their sum over draws and classes is 1: summed over draws they are p̂_c
+    weights = np.exp(joint - logsumexp(joint, axis=(0, 1, 3), keepdims=True))
+    total = weights.sum(-1, keepdims=True)  # Σ_k w_sk, (chains, draws, n, 1)
+    estimate = weights.sum((0, 1))  # p̂_c, (n, c)
+
+    # a mean that a few draws carry has no normal error: no draw may have more than a share HEAVY of the sum over draws,
+    # neither of the class (estimate) nor of all classes (1)
+    largest_of_class = weights.max((0, 1))  # (n, c)
+    largest_of_row = total.max((0, 1))  # (n, 1)
+    is_steady = (largest_of_class < HEAVY * estimate) & (largest_of_row < HEAVY)  # (n, c)
+
+    # a class that every draw calls impossible is left out, and the likeliest class: it is one minus the others
+    is_possible = exact > 1e-250
+    is_less_likely = exact < exact.max(1, keepdims=True)
+    is_compared = is_steady & is_possible & is_less_likely
+
+    # terms of the delta method for the k class probabilities that are compared, (w_sc − p_c Σ_k w_sk) / p_c. They are
+    # divided by p_c because the square of 1e-200 is zero in floats
+    totals = np.broadcast_to(total, weights.shape)
+    of_draws = weights[:, :, is_compared] / exact[is_compared] - totals[:, :, is_compared]
+    difference = abs(estimate - exact)[is_compared]
+    return _Errors(of_draws, float(np.max(difference, initial=0)))
 
 
 def thin(prior: NaiveBayes, rows: Rows, rng: np.random.Generator) -> Rows:

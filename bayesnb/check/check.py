@@ -110,7 +110,8 @@ def check(
     n_rows = len(halves.y)
     of_ways = [quality(name, n_rows, halves.width, table, halves.truth) for name, table in tables.items()]
 
-    # of the model of the chains; where these take all rows and columns its posterior mean is there already
+    # how well the model of few rows and columns predicts, by exact draws and by NUTS. Where the chains take all rows
+    # and columns, its posterior mean by exact draws is there already
     shown = {(way.name, way.rows, way.features) for way in of_ways}
     of_sub_model = [way for way in of_chains.quality if (way.name, way.rows, way.features) not in shown]
     return CheckReport(
@@ -342,28 +343,30 @@ def _chain_problem(halves: _Halves, rng: np.random.Generator) -> tuple[Problem |
     halves : the estimator fitted to one half of the rows
     rng : chooses rows and columns
     """
+    # some rows, and which columns have a posterior that suits the chains after them
     n_rows = max(_CHAIN_ROWS, _CHAIN_ROWS_A_CLASS * halves.n_classes)
     chosen = choose(rng, len(halves.y), n_rows)
     rows = rows_at(halves.rows, chosen)
     y = halves.y[chosen]
-    columns = halves.columns()
     posterior = Problem(halves.prior, rows, y).posterior
-    # (f,) booleans: whether a concentration of the column is too small for the chains
-    is_sparse = np.concatenate([sparse_columns(posterior.blocks[name]) for name in rows])
+    is_sparse = np.concatenate([sparse_columns(posterior.blocks[name]) for name in rows])  # too small a concentration
 
     # how many columns the chains take, chosen at random: fewer with more classes, and three with covariance matrices
     n_columns = max(2, min(_CHAIN_COLUMNS, _CHAIN_COLUMNS_TIMES_CLASSES // halves.n_classes))
     if halves.prior.coupled:
         n_columns = _CHAIN_COUPLED
+    columns = halves.columns()
     suitable = np.flatnonzero(~is_sparse)
     taken = columns.take(suitable[choose(rng, len(suitable), n_columns)])
-
     left_out = [columns.names[j] for j in np.flatnonzero(is_sparse)]
-    prior = halves.prior
+
     # class probabilities with a small concentration are fixed at their posterior mean, so that the chains lack them
+    prior = halves.prior
     if has_sparse_classes(posterior):
-        prior = NaiveBayes(FixedClasses(np.exp(posterior.classes.log_predictive())), prior.blocks)
+        fixed_classes = FixedClasses(np.exp(posterior.classes.log_predictive()))
+        prior = NaiveBayes(fixed_classes, prior.blocks)
         left_out.append("the class probabilities")
+
     remark = f"left out: {_listed(left_out)}, {SPARSE}" if left_out else ""
     if not len(suitable):
         return None, taken, remark
@@ -419,14 +422,25 @@ def _add_chain_rows(report: _Rows, halves: _Halves, rng: np.random.Generator, se
 
 
 def _predict_by_chains(problem: Problem, sites: Theta, held_out: Rows, truth: np.ndarray, seed: int) -> _Chains:
-    """The posterior mean of the class probabilities under the model of the chains, by exact draws and by NUTS."""
+    """How well the model of the chains predicts held-out rows, by exact draws of its posterior, and by draws of NUTS.
+
+    Parameters
+    ----------
+    problem : prior, rows and labels of the chains
+    sites : (chains, draws, …) draws of NUTS by site, a named array of parameters
+    held_out, truth : n rows that were not fitted, in the columns of the chains, and their classes
+    seed : of the exact draws
+    """
     posterior = problem.posterior
-    every = max(1, _CHAINS * _DRAWS // _DRAWN)  # of 4,000 draws every fourth, so that 1,000 are averaged
-    # sites have the axes (chain, draw, …); parameters by block and name have (draws of all chains, …)
-    theta = parameters_of(posterior, {name: value[:, ::every] for name, value in sites.items()})
-    chunks = log_joint_chunks(posterior, held_out, theta)  # (s, m, c) each
-    by_nuts = _log_mean(np.moveaxis(log_normalize(log_joint), 0, -1) for _, log_joint in chunks)  # from (m, c, s) each
-    exact = _exact_log_mean(posterior, held_out, seed)
+    exact = _exact_log_mean(posterior, held_out, seed)  # (n, c)
+
+    # log p(y = c | x, θ) of some rows at a time, for every fourth of the 4,000 draws of NUTS; then the mean over these
+    every = max(1, _CHAINS * _DRAWS // _DRAWN)
+    theta = parameters_of(posterior, {name: value[:, ::every] for name, value in sites.items()})  # all chains in a row
+    chunks = log_joint_chunks(posterior, held_out, theta)  # pairs of rows, and log joint (s, m, c) of m rows
+    log_p = (log_normalize(log_joint) for _, log_joint in chunks)
+    by_nuts = _log_mean(np.moveaxis(of_rows, 0, -1) for of_rows in log_p)  # of tables (m, c, s)
+
     n_columns = sum(x.shape[1] for x in held_out.values())
     tables = {MEAN: exact, NUTS: by_nuts}
     return _Chains(
@@ -468,4 +482,8 @@ def _log_mean(chunks: Iterator[Float[np.ndarray, "m c s"]]) -> Float[np.ndarray,
 
     log (1/s Σ_s e^(log p_s)) = logaddexp of all log p_s, less log s, which does not underflow.
     """
-    return np.concatenate([np.logaddexp.reduce(log_p, axis=-1) - np.log(log_p.shape[-1]) for log_p in chunks])
+    means = []
+    for log_p in chunks:
+        n_draws = log_p.shape[-1]
+        means.append(np.logaddexp.reduce(log_p, axis=-1) - np.log(n_draws))
+    return np.concatenate(means)

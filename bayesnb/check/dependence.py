@@ -140,24 +140,26 @@ def _sample_rows(
     columns : block, and place in it, of each column that is compared
     rng : chooses the rows
     """
-    # positions in each block of the columns that are compared
-    places_of_block: dict[str, list[int]] = {}
+    # positions in each block of the columns that are compared: (a, 0), (a, 3), (b, 1) become a: 0 3, b: 1
+    positions_of_block: dict[str, list[int]] = {}
     for block, column in columns:
-        places_of_block.setdefault(block, []).append(column)
-    places = {block: np.array(chosen_columns) for block, chosen_columns in places_of_block.items()}
+        positions_of_block.setdefault(block, []).append(column)
+    positions = {block: np.array(of_block) for block, of_block in positions_of_block.items()}
 
-    # dense cells of some rows, (n, columns) by block
+    # dense cells of some rows, (n, columns) by block, and the class of each row
     chosen = choose(rng, len(y), _MOST_CELLS // len(columns))  # positions of the rows
     chosen_rows = rows_at(rows, chosen)
-    cells = dense({block: chosen_rows[block][:, columns_of_block] for block, columns_of_block in places.items()})
+    cells = dense({block: chosen_rows[block][:, of_block] for block, of_block in positions.items()})
+    y_chosen = y[chosen]
+    n_classes = int(y_chosen.max()) + 1
 
     blocks = fitted.posterior_.blocks
     blocks_of_levels = [block for block in cells if blocks[block].unwrapped.cells_.kind == "levels"]
     return _Sample(
         cells=cells,
-        y=y[chosen],
-        members=[np.flatnonzero(y[chosen] == k) for k in range(int(y[chosen].max()) + 1)],
-        model={block: blocks[block].select(columns_of_block) for block, columns_of_block in places.items()},
+        y=y_chosen,
+        members=[np.flatnonzero(y_chosen == k) for k in range(n_classes)],
+        model={block: blocks[block].select(of_block) for block, of_block in positions.items()},
         most_common={block: stats.mode(cells[block], nan_policy="omit").mode for block in blocks_of_levels},
         is_missing=np.isnan(np.hstack([*cells.values()])),
     )
@@ -166,8 +168,9 @@ def _sample_rows(
 def _usable_pairs(sample: _Sample, columns: list[tuple[str, int]]) -> Bool[np.ndarray, "c f f"]:
     """Pairs of columns, each once, that vary enough in a class to say something of it: c classes, f columns.
 
-    Equal cells share a rank, so that ranks of a column with few values have a small variance. Ranks 1 … n of different
-    cells have (n² − 1)/12; a column is used if its ranks have n / 20 times as much as those of 20 such cells.
+    Equal cells share a rank, so that ranks of a column with few values have a small variance. Ranks 1 … m of different
+    cells have the variance (m² − 1)/12. In a class of n rows a column is used if its ranks have n/20 times the variance
+    of 20 different cells.
 
     Parameters
     ----------
@@ -184,9 +187,10 @@ def _usable_pairs(sample: _Sample, columns: list[tuple[str, int]]) -> Bool[np.nd
 
     usable = []
     for k, (members, ranks) in enumerate(zip(sample.members, ranks_by_class, strict=True)):
-        n_cells = np.maximum((~sample.is_missing[members]).sum(0), 1)  # (f,)
+        n_cells = np.maximum((~sample.is_missing[members]).sum(0), 1)  # cells that are not missing, (f,)
         variance = np.square(ranks).sum(0) / n_cells  # of the ranks of each column, (f,)
-        varies = variance >= max(1, _LEAST_PER_ROW * len(members)) / 12 - _ROUNDING
+        least_variance = max(1, _LEAST_PER_ROW * len(members)) / 12  # n/20 · (20² − 1)/12
+        varies = variance >= least_variance - _ROUNDING
 
         # a block of a single class says nothing of its columns in other classes
         is_modelled = np.array([only is None or only == k for only in only_class])
@@ -214,9 +218,11 @@ def _centred_ranks(sample: _Sample, cells: Rows) -> list[Float[np.ndarray, "n f"
     """
     # the columns of all blocks side by side, NaN where a cell is missing, (n, f)
     columns = []
-    for name, x in cells.items():
-        is_of_levels = name in sample.most_common
-        columns.append(x == sample.most_common[name] if is_of_levels else x)
+    for block, x in cells.items():
+        if block in sample.most_common:  # levels: whether a cell has the most common one of its column
+            columns.append(x == sample.most_common[block])
+        else:
+            columns.append(x)
     table = np.where(sample.is_missing, np.nan, np.hstack(columns))
 
     centred = []
@@ -351,14 +357,12 @@ def _largest_of_each_pair(
     places = [(int(k), int(a), int(b)) for k, a, b in np.argwhere(is_usable)]
     places.sort(key=lambda place: -statistic[place])  # largest first; equal ones keep their order
 
-    # the first place of a pair in this order is its largest; later ones are passed over. A pair is a set, as it may
-    # occur in either order
-    largest: dict[frozenset[int], tuple[int, int, int]] = {}
+    # of the places of a pair, the first in this order has the largest statistic. A pair is a set: 3 and 7, or 7 and 3
+    place_of_pair: dict[frozenset[int], tuple[int, int, int]] = {}
     for k, a, b in places:
         pair = frozenset((features[a], features[b]))
-        if pair not in largest:
-            largest[pair] = (k, a, b)
-    return list(largest.values())
+        place_of_pair.setdefault(pair, (k, a, b))  # a later place does not replace the first
+    return list(place_of_pair.values())
 
 
 def _pair(check: _Check, place: tuple[int, int, int], names: list[str], classes: np.ndarray) -> Pair:

@@ -144,32 +144,15 @@ def compare_with_numpyro(kind: str, laplace: LaplaceAndTwin, seed: int) -> list[
     seed : of NumPyro's chains and of the points at which densities are compared
     """
     rng = generator(seed)
-    # `density`, a relative error of −log p(y, θ), and `mode`, how far NumPyro's mode is from the closed form's
-    errors = _errors_near_the_mode(laplace, rng)
-
-    # NUTS starts around the mode, half as spread as Laplace's posterior: with L a root of its covariance, Σ = L Lᵀ, and
-    # standard normals z, the vector L z has this covariance
-    root = np.linalg.cholesky(laplace.covariance)
-    start_noise = 0.5 * rng.standard_normal((_CHAINS, len(laplace.mode))) @ root.T  # (chains, p)
-    nuts_draws = _draws_of_nuts(laplace, laplace.mode + start_noise, seed + 1)  # by site
-
-    # Class probabilities (s, n, c) by draws of both posteriors: how far their means are apart, averaged over rows and
-    # classes, and how far the ends of their intervals. Sites are the random variables of the NumPyro model; of its
-    # draws those that Laplace's posterior has, too.
-    proba = laplace.proba(**laplace.draws)
-    nuts_proba = laplace.proba(**{site: nuts_draws[site] for site in laplace.draws})
-    mean_error = abs(proba.mean(0) - nuts_proba.mean(0)).mean()
-    # the 5 % and 95 % quantiles over the draws of each row and class
-    ends = central_interval(proba, 0.9, QUANTILES)  # (n, c, 2)
-    nuts_ends = central_interval(nuts_proba, 0.9, QUANTILES)
-    ends_error = abs(ends - nuts_ends).mean()
+    errors = _errors_near_the_mode(laplace, rng)  # of −log p(y, θ), and of the mode
+    distances = _distances_of_predictions(laplace, rng, seed)  # of the mean class probabilities, and of intervals
 
     max_difference = _PROBABILITY[kind]
     figures = [
         _Figure("density", errors.density, IDENTITY, "relative", EXACT),
         _Figure("mode", errors.mode, _MODE[kind], "parameters", "Newton's method ends close to the mode"),
-        _Figure("predictions", mean_error, max_difference, "probability", _NEAR),
-        _Figure("90 % intervals", ends_error, max_difference, "probability", _NEAR),
+        _Figure("predictions", distances.mean, max_difference, "probability", _NEAR),
+        _Figure("90 % intervals", distances.ends, max_difference, "probability", _NEAR),
     ]
     rows = []
     for number, figure in enumerate(figures, 13):  # rows 1 to 12 are those of naive Bayes
@@ -177,6 +160,45 @@ def compare_with_numpyro(kind: str, laplace: LaplaceAndTwin, seed: int) -> list[
         # a row that passes if its figure is within the limit, and says what that shows
         rows.append(CheckRow.within(title, _SAYS[kind], figure.value, figure.limit, figure.unit, figure.reason, ""))
     return rows
+
+
+class _Distances(NamedTuple):
+    """How far predictions by draws of Laplace's posterior are from those by NUTS, on average over rows and classes.
+
+    Fields
+    ------
+    mean : of the mean class probabilities
+    ends : of the ends of their 90 % intervals
+    """
+
+    mean: float
+    ends: float
+
+
+def _distances_of_predictions(laplace: LaplaceAndTwin, rng: np.random.Generator, seed: int) -> _Distances:
+    """How far class probabilities by draws of Laplace's posterior are from those by draws of NUTS on NumPyro's model.
+
+    Parameters
+    ----------
+    rng : source of the points where NUTS starts
+    seed : of its chains
+    """
+    # NUTS starts around the mode, half as spread as Laplace's posterior: with L a root of its covariance, Σ = L Lᵀ, and
+    # standard normals z, the vector L z has this covariance
+    root = np.linalg.cholesky(laplace.covariance)
+    start_noise = 0.5 * rng.standard_normal((_CHAINS, len(laplace.mode))) @ root.T  # (chains, p)
+    nuts_draws = _draws_of_nuts(laplace, laplace.mode + start_noise, seed + 1)  # by site
+
+    # Class probabilities (s, n, c) by draws of both posteriors. Sites are the random variables of the NumPyro model; of
+    # its draws those that Laplace's posterior has, too.
+    proba = laplace.proba(**laplace.draws)
+    nuts_proba = laplace.proba(**{site: nuts_draws[site] for site in laplace.draws})
+    mean_error = abs(proba.mean(0) - nuts_proba.mean(0)).mean()
+
+    # the 5 % and 95 % quantiles over the draws of each row and class
+    ends = central_interval(proba, 0.9, QUANTILES)  # (n, c, 2)
+    nuts_ends = central_interval(nuts_proba, 0.9, QUANTILES)
+    return _Distances(mean_error, abs(ends - nuts_ends).mean())
 
 
 class _ModeErrors(NamedTuple):
@@ -217,12 +239,14 @@ def _draws_of_nuts(laplace: LaplaceAndTwin, starts: np.ndarray, seed: int) -> di
     ----------
     starts : (chains, p) unconstrained parameters, the first state of each chain
     """
-    # NumPyro puts the parameters in the order of the names of the sites. The numbers 0 … p − 1 in place of parameters
-    # show where each of NumPyro's coordinates stands here. Laplace's covariance in that order is the metric of NUTS.
-    # For example, if site "b" has the coordinates 0 and 1 here, and site "a" coordinate 2, the order is 2, 0, 1.
+    # NumPyro puts the parameters in the order of the names of the sites: if site "b" has the coordinates 0 and 1 here,
+    # and site "a" coordinate 2, its order is 2 0 1. The numbers 0 1 2 in place of the parameters show that order.
     numbers_by_site = laplace.sites(np.arange(len(laplace.covariance)))
-    order = np.asarray(ravel_pytree(numbers_by_site)[0])  # (p,)
-    metric = laplace.covariance[np.ix_(order, order)]  # rows and columns in this order
+    order, _ = ravel_pytree(numbers_by_site)  # all sites as one vector, (p,)
+    order = np.asarray(order)
+
+    # Laplace's covariance in that order is the metric of NUTS.
+    metric = laplace.covariance[np.ix_(order, order)]
     chains, _ = run_chains(
         Twin(laplace.model), laplace.sites(starts), metric, seed, draws=_DRAWS, warmup=_WARMUP
     )  # (chains, draws, …) by site

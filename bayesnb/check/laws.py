@@ -10,6 +10,7 @@ sides are apart. The evidence is the measure of the other formulas, and `against
 All of this is exact. `draws` has the laws of draws, which are statistical.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -209,10 +210,11 @@ def cases(
         x = np.asarray(problem.rows[name], float)
         r_of_block = r
         # a block about one class: keep the rows of that class, and of their weights only the column of that class
-        if block.only_class is not None:
-            is_member = problem.y == block.only_class
+        k = block.only_class
+        if k is not None:
+            is_member = problem.y == k
             x = x[is_member]
-            r_of_block = r[is_member][:, [block.only_class]]  # (members, 1)
+            r_of_block = r[is_member][:, [k]]  # (members, 1)
         if len(x):  # a class may have no rows
             yield Case(
                 name=name,
@@ -296,12 +298,14 @@ def shared(what: str, score: Any, table: Any) -> Gap:
 def _pairs(n: int, c: int) -> list[tuple[int, int]]:
     """Pairs (i, k) of a row and a class to compare: all, or 24 at most, evenly spaced among all of them.
 
+    Of 50 pairs every third is taken, which are 17.
+
     Parameters
     ----------
     n, c : numbers of rows and classes
     """
     pairs = [(i, k) for k in range(c) for i in range(n)]
-    stride = -(-len(pairs) // _MAX_COMPARED)  # rounded up: of 50 pairs every third is taken, which are 17
+    stride = math.ceil(len(pairs) / _MAX_COMPARED)
     return pairs[::stride]
 
 
@@ -316,9 +320,12 @@ def _evidence(block: Any, row: np.ndarray, k: int) -> float:
 def _derivatives(f: Callable[[np.ndarray], Any], reach: float) -> tuple[np.ndarray, np.ndarray]:
     """First three derivatives at 0 of a smooth function of an array of arguments, (3,), and their rounding, (3,).
 
-    By the polynomial through its values at Chebyshev nodes within ± reach, f(reach · t) = Σ_j a_j T_j(t), where T_j is
-    the Chebyshev polynomial of degree j. Of a smooth function the true a_j decrease quickly: the first 25 are used, and
-    the others are rounding, and measure it.
+    The function is replaced by the polynomial through its values at Chebyshev nodes, f(reach · t) = Σ_j a_j T_j(t) for
+    t from −1 to 1, with T_j the Chebyshev polynomial of degree j. A derivative is then Σ_j a_j · (that of T_j).
+
+    Of a smooth function the true a_j decrease quickly: the first 25 are used, and the others should be 0. The largest
+    of them, ε, is the rounding error of a coefficient. If all a_j had the error ε, with the worst signs, a derivative
+    would be off by ε Σ_j |that of T_j|. Three times that is the bound which is returned.
 
     Parameters
     ----------
@@ -326,18 +333,20 @@ def _derivatives(f: Callable[[np.ndarray], Any], reach: float) -> tuple[np.ndarr
     reach : how far from 0 the arguments are
     """
     cheb = np.polynomial.chebyshev
-    coefficients = cheb.chebinterpolate(lambda t: f(reach * t), _DEGREE)  # a_j, (degree + 1,)
+    coefficients = cheb.chebinterpolate(lambda t: f(reach * t), _DEGREE)  # a_j, (33,)
+    used = coefficients[:_N_COEFFICIENTS]
+    unused = coefficients[_N_COEFFICIENTS:]
 
-    # the k-th derivative of every T_j at 0, for k = 1, 2, 3: three arrays (25,). Column j of the unit matrix has the
-    # coefficients of T_j, `chebder` those of its k-th derivative, and `chebval` the value of that at 0. The argument is
-    # x = reach · t, so that each order of d/dx is d/dt divided by reach
-    slopes = [cheb.chebval(0.0, cheb.chebder(np.eye(_N_COEFFICIENTS), k)) / reach**k for k in (1, 2, 3)]
+    # the k-th derivative of every T_j at 0, (25,), for k = 1, 2, 3. Column j of the unit matrix has the coefficients of
+    # T_j alone, `chebder` those of its derivative, and `chebval` the value at 0. The argument is x = reach · t, so that
+    # each d/dx is d/dt divided by reach
+    of_t = np.array(
+        [cheb.chebval(0.0, cheb.chebder(np.eye(_N_COEFFICIENTS), order)) / reach**order for order in (1, 2, 3)]
+    )  # (3, 25)
 
-    # a derivative is Σ_j a_j · slope_j. The unused a_j should be 0, so the largest of them, ε, is the rounding error of
-    # a coefficient. If all have the error ε with the worst sign, the sum is off by ε Σ_j |slope_j|; three times that is
-    # the bound
-    noise = 3 * abs(coefficients[_N_COEFFICIENTS:]).max() * abs(np.array(slopes)).sum(1)  # (3,)
-    return slopes @ coefficients[:_N_COEFFICIENTS], noise
+    error_of_coefficient = abs(unused).max()
+    rounding = 3 * error_of_coefficient * abs(of_t).sum(1)  # (3,)
+    return of_t @ used, rounding
 
 
 # --- the laws of rows -----------------------------------------------------------------------------------------------
@@ -348,6 +357,11 @@ def likelihood(case: Case) -> Iterator[Gap]:
 
     It is compared at three draws of θ, from the prior and from the posterior. Two more results are compared that equal
     the likelihood up to a term of the row that all classes share: `log_score` and `linear_form`.
+
+    Parameters
+    ----------
+    case : a block, which is the model of some columns by one family, as prior and as posterior; with rows `x` (n, d)
+        and their weights `r` (n, c). `sample` are positions of a few rows
     """
     x = case.x[case.sample]
     for block in (case.prior, case.posterior):
@@ -373,13 +387,14 @@ def _log_likelihoods_by_bayes(block: Any, theta: Theta, x: np.ndarray, pairs: li
     theta : draws of the parameters, with one axis of draws in front
     x : (n, d) rows
     """
-    log_density = block.log_prob(theta)  # (draws, independent pieces of the block)
+    log_prior = block.log_prob(theta)  # log p(θ), (draws, independent pieces of the block)
     log_likelihoods = []
     for i, k in pairs:
-        stats = block.suffstats(x[i : i + 1], np.eye(block.shape[0])[[k]])  # of row i in class k alone
-        # log p(θ | x) − log p(θ), added over the independent pieces; then + log p(x), the evidence of the row
-        gain = sum_of_pieces(block, block.update(stats).log_prob(theta) - log_density)  # (draws,)
-        log_likelihoods.append(gain + np.sum(block.log_marginal(stats)))
+        weight_in_k = np.eye(block.shape[0])[[k]]  # (1, c): 1 in class k, 0 in the others
+        row = block.suffstats(x[i : i + 1], weight_in_k)  # sufficient statistics of row i in class k
+        gain = block.update(row).log_prob(theta) - log_prior  # log p(θ | x) − log p(θ), (draws, pieces)
+        log_evidence = np.sum(block.log_marginal(row))  # log p(x)
+        log_likelihoods.append(sum_of_pieces(block, gain) + log_evidence)
     return log_likelihoods
 
 
@@ -397,14 +412,14 @@ def _linear_form(block: Any, theta: Theta, x: np.ndarray) -> Iterator[Gap]:
     complete = x[~np.isnan(x).any(1)]  # a linear form has no place for missing cells
     if form is None or not len(complete):
         return
-    weights, intercept = form  # (d · width, c) and (c,)
+    weights, intercept = form  # (inputs, c) and (c,)
 
-    # the inputs of the form are the features, or, where each has several weights, indicators of its levels: feature 0
-    # at level 0, feature 0 at level 1, …, feature 1 at level 0, …
-    width = len(weights) // x.shape[1]
+    # the inputs of the form are the d features; or, where each has several weights, indicators of its levels: the row
+    # (2, 0) of two features with three levels has the inputs 0 0 1, 1 0 0
+    n_levels = len(weights) // x.shape[1]
     inputs = complete
-    if width > 1:
-        is_level = complete[..., None] == np.arange(width)  # (n, d, width)
+    if n_levels > 1:
+        is_level = complete[..., None] == np.arange(n_levels)  # (n, d, levels)
         inputs = is_level.reshape(len(complete), -1)
     yield shared("linear_form", inputs @ weights + intercept, block.log_likelihood(theta, complete))
 
@@ -417,36 +432,47 @@ def predictive(case: Case) -> Iterator[Gap]:
     - log p(all rows) − log p(all but the last) is the log evidence of the last row after an update with the others
 
     A log evidence is a log probability of rows with the parameters integrated out.
+
+    Parameters
+    ----------
+    case : a block, which is the model of some columns by one family, as prior and as posterior; with rows `x` (n, d)
+        and their weights `r` (n, c). `sample` are positions of a few rows
     """
-    # log p(x_i | y = k, data) of single rows, under prior and posterior
-    x = case.x[case.sample]
-    for block in (case.prior, case.posterior):
-        table = block.log_predictive(x)  # (n, c)
-        pairs = _pairs(*table.shape)  # (i, k): row and class
-        want = [_evidence(block, x[i : i + 1], k) for i, k in pairs]
-        yield gap("log_predictive", [table[i, k] for i, k in pairs], want)
-        if not isinstance(block, Labels):
-            yield shared("log_score", block.log_score(x), table)
+    yield from _predictive_of_rows(case)
 
     # the evidence of all rows against the normalisers of prior and posterior
     prior = case.prior
     others = prior.suffstats(case.x[:-1], case.r[:-1])  # statistics of all rows but the last
     last = prior.suffstats(case.x[-1:], case.r[-1:])
     stats = others + last
-    evidence = prior.log_marginal(stats)  # of each independent piece of the block, such as a class
+    evidence = prior.log_marginal(stats)  # terms that add up, one for each independent piece of the block
     yield _evidence_by_normalisers(case, stats, evidence)
 
-    # the last row after all others: log p(all) − log p(others) = log p(last | others)
-    step = np.sum(prior.update(others).log_marginal(last))
-    want_step = np.sum(evidence - prior.log_marginal(others))
-    scale = max(1.0, abs(float(want_step)), 1e-5 * float(np.sum(abs(evidence))))  # a difference of large numbers
-    yield gap("update", step, want_step, scale)
+    # the last row after all others: log p(last | others) against log p(all) − log p(others)
+    of_last = np.sum(prior.update(others).log_marginal(last))
+    want = np.sum(evidence - prior.log_marginal(others))
+    total = float(np.sum(abs(evidence)))
+    scale = max(1.0, abs(float(want)), 1e-5 * total)  # rounding of a difference of large numbers is allowed for
+    yield gap("update", of_last, want, scale)
+
+
+def _predictive_of_rows(case: Case) -> Iterator[Gap]:
+    """log p(x_i | y = k, data) of single rows against their log evidence, under prior and posterior."""
+    x = case.x[case.sample]
+    for block in (case.prior, case.posterior):
+        table = block.log_predictive(x)  # (n, c)
+        pairs = _pairs(*table.shape)  # (i, k): row and class
+        want = [_evidence(block, x[i : i + 1], k) for i, k in pairs]
+        yield gap("log_predictive", [table[i, k] for i, k in pairs], want)
+        if not isinstance(block, Labels):  # the class probabilities have no columns, and no score of them
+            yield shared("log_score", block.log_score(x), table)
 
 
 def _evidence_by_normalisers(case: Case, stats: Any, evidence: Any) -> Gap:
-    """The evidence of all rows against the ratio of normalisers, times the base measure h of the rows.
+    """The log evidence of all rows against log Z(posterior) − log Z(prior) + Σ log h(x_i), which it should equal.
 
-    In an exponential family log p(data) = log Z(posterior) − log Z(prior) + Σ log h(x_i).
+    That is so in an exponential family with conjugate priors, where Z normalises a prior or posterior, and h is the
+    base measure of a row.
 
     Parameters
     ----------
@@ -454,16 +480,16 @@ def _evidence_by_normalisers(case: Case, stats: Any, evidence: Any) -> Gap:
     stats : statistics of all rows; their `log_h`, if they have one, is Σ log h(x_i)
     evidence : log evidence of each independent piece of the block
     """
-    normalizer = case.posterior.log_normalizer()  # log Z of each independent piece
-    ratio = normalizer - case.prior.log_normalizer()
-    log_h = getattr(stats, "log_h", np.zeros(1))
-    # where classes share a parameter they are one piece together, but log h has an entry for each class: add these
-    if np.shape(log_h) != np.shape(ratio):
+    log_z = case.posterior.log_normalizer()  # of each independent piece
+    log_ratio = log_z - case.prior.log_normalizer()
+    log_h = getattr(stats, "log_h", np.zeros(1))  # Σ log h of the rows of each class; 0 if h is 1
+    # where classes share a parameter they are one piece together: the classes are added
+    if np.shape(log_h) != np.shape(log_ratio):
         log_h = np.sum(log_h, 0)
 
-    # the ratio cancels digits where the normalisers are large
-    scale = np.maximum(abs(evidence), 1) + 1e-6 * abs(normalizer)
-    return gap("log_marginal, log_normalizer", ratio + log_h, evidence, scale)
+    # the difference cancels digits where the normalisers are large: so much rounding is allowed for
+    scale = np.maximum(abs(evidence), 1) + 1e-6 * abs(log_z)
+    return gap("log_marginal, log_normalizer", log_ratio + log_h, evidence, scale)
 
 
 def leave_one_out(case: Case) -> Iterator[Gap]:
@@ -473,6 +499,11 @@ def leave_one_out(case: Case) -> Iterator[Gap]:
     all rows but i. The log density of row i in class k is then the log evidence of the row alone under that posterior.
     Some families, such as kernel densities, have no evidence of single rows: their `reason_against` is a text, not
     None. For them the slow way takes `log_predictive` of the posterior of D₋ᵢ instead.
+
+    Parameters
+    ----------
+    case : a block, which is the model of some columns by one family, as prior and as posterior; with rows `x` (n, d)
+        and their weights `r` (n, c). `sample` are positions of a few rows
     """
     x = case.x[case.sample]
     r = case.r[case.sample]
@@ -503,6 +534,11 @@ def cumulants(case: Case) -> Iterator[Gap]:
     log E e^(tZ): the cumulant generating function of Z. Its k-th derivative at t = 0 is the k-th cumulant of Z under
     the block. Here derivatives are taken at t = 1, where every statistic is smooth in the weight. They are then the
     cumulants under the block that was updated with the row once.
+
+    Parameters
+    ----------
+    case : a block, which is the model of some columns by one family, as prior and as posterior; with rows `x` (n, d)
+        and their weights `r` (n, c). `sample` are positions of a few rows
     """
     x = case.x[case.sample[:2]]  # two rows are enough: each pair of a row and a class takes 33 evidences
     for block in (case.prior, case.posterior):
@@ -541,16 +577,8 @@ def _cumulants_of_labels(block: Any, row: np.ndarray, k: int, other: int) -> Gap
 def _cumulants_of_rows(block: Any, row: np.ndarray, k: int, other: int) -> Iterator[Gap]:
     """Mean, variance and third cumulant of log p(x | θ_k) of a row (1, d), where the family states them.
 
-    They should be the first three derivatives of the log evidence of the row in its weight in class k. For a composite
-    block this holds of mean and variance only, and the third cumulant needs another path:
-
-    1. A composite block is the complement multinomial. θ_k describes the rows of all classes but k, and the log density
-       of a row in class k is Σ_{j≠k} log Multinomial(x; θ_j).
-    2. Write Z_j = log Multinomial(x; θ_j). Then Σ_{j≠k} Z_j = −Z_k + Σ_j Z_j, where the last sum is the same for all
-       classes. The third cumulant that the block states is that of −Z_k.
-    3. A row in class k does not inform θ_k, so the row is given to the class `other`. The log evidence is a sum of
-       pieces, one for each θ_j, and the third derivative of the piece of θ_k is the third cumulant of +Z_k.
-    4. An odd cumulant changes its sign with Z: κ₃(−Z) = −κ₃(Z). So the third derivative has to be minus what is stated.
+    They should be the first three derivatives of the log evidence of the row in its weight in class k (`_slopes`). For
+    a composite block this holds of mean and variance only.
 
     Parameters
     ----------
@@ -565,16 +593,31 @@ def _cumulants_of_rows(block: Any, row: np.ndarray, k: int, other: int) -> Itera
     mean, variance, third = stated  # (1, c) each
     scale = abs(of_k.slope) + of_k.noise / EXACT  # a gap of the size of the noise is just allowed
     yield gap("log_cumulants, mean and variance", [mean[0, k], variance[0, k]], of_k.slope[:2], scale[:2])
-    if not getattr(block, "is_composite", False):
+    if getattr(block, "is_composite", False):
+        yield _third_cumulant_of_composite(block, row, k, other)
+    else:
         yield gap("log_cumulants, third", third[0, k], of_k.slope[2], scale[2])
-        return
 
-    # a composite block: the row is in the class `other`, and only the piece of θ_k is differentiated
+
+def _third_cumulant_of_composite(block: Any, row: np.ndarray, k: int, other: int) -> Gap:
+    """The third cumulant that a composite block states against minus a third derivative of the log evidence.
+
+    1. A composite block is the complement multinomial: θ_k describes the rows of all classes but k. The log density of
+       a row in class k is Σ_{j≠k} Z_j, with Z_j = log Multinomial(x; θ_j).
+    2. That is −Z_k plus a sum over all classes, which is the same for every k. The block states the cumulants of −Z_k.
+    3. A row in class k does not inform θ_k, so the row is given to the class `other`. The log evidence is a sum of
+       pieces, one for each θ_j. The third derivative of the piece of θ_k is the third cumulant of +Z_k.
+    4. An odd cumulant changes its sign with Z: the third cumulant of −Z is minus that of Z.
+
+    Parameters
+    ----------
+    block, row, k, other : as in `_cumulants_of_rows`
+    """
     of_theta_k = _slopes(block, row, [other], piece=k)
-    third_of_negative = of_theta_k.after.log_cumulants(row)[2]  # of −log Multinomial(x; θ), (1, c)
+    third_of_negative = of_theta_k.after.log_cumulants(row)[2]  # (1, c)
     third_of_positive = of_theta_k.slope[2]
-    scale = abs(of_theta_k.slope) + of_theta_k.noise / EXACT
-    yield gap("log_cumulants, third", third_of_negative[0, k], -third_of_positive, scale[2])
+    scale = abs(of_theta_k.slope) + of_theta_k.noise / EXACT  # a gap of the size of the noise is just allowed
+    return gap("log_cumulants, third", third_of_negative[0, k], -third_of_positive, scale[2])
 
 
 class _Slopes(NamedTuple):
@@ -612,10 +655,11 @@ def _slopes(
 
     def evidence(t: float) -> float:
         """Log evidence of the row with its weight changed by t."""
-        r = base.copy()
-        r[0, classes] += t
-        pieces = block.log_marginal(block.suffstats(row, r))
-        return float(np.sum(pieces if piece is None else pieces[piece]))
+        weights = base.copy()
+        weights[0, classes] += t
+        pieces = block.log_marginal(block.suffstats(row, weights))
+        chosen = pieces if piece is None else pieces[piece]
+        return float(np.sum(chosen))
 
     def evidences(t: np.ndarray) -> np.ndarray:
         """The same at each of several t."""
@@ -636,15 +680,14 @@ def estimates(case: Case) -> Iterator[Gap]:
     the log likelihood, must have the slope 0 along every parameter. Slopes are measured as Newton steps, slope / minus
     the curvature (`_slopes_at`). Parameters on the boundary of their space, such as a probability of 0, are left out.
     Shares that form a distribution have to add up to one.
+
+    Parameters
+    ----------
+    case : a block, which is the model of some columns by one family, as prior and as posterior; with rows `x` (n, d)
+        and their weights `r` (n, c). `sample` are positions of a few rows
     """
-    # the mean of each scalar parameter is that of its marginal, where that has one. `to_sites` goes from the names of a
-    # block, which may hold logarithms (log_theta), to the parameters as NumPyro has them (theta)
     block = case.posterior
-    means = to_sites(block.mean())
-    for name, marginal in block.marginals().items():  # frozen distributions in the manner of scipy.stats
-        want = np.asarray(marginal.mean(), float)
-        exists = np.isfinite(want)
-        yield gap("mean", np.asarray(means[name])[exists], want[exists], abs(want[exists]))
+    yield from _means_of_marginals(block)
 
     def log_posterior(theta: Theta) -> Any:
         """Log posterior density of each of several θ, (points,)."""
@@ -654,15 +697,27 @@ def estimates(case: Case) -> Iterator[Gap]:
         """Σ_i Σ_c r_ic log p(x_i | θ_c) of each of several θ, (points,)."""
         return (case.r * block.log_likelihood(theta, case.x)).sum((-2, -1))
 
-    # the distance of the quartiles of draws says how far a step from an estimate is
+    # the distance of the quartiles of draws says how far a step from an estimate is. `to_sites` goes from the names of
+    # a block, which may hold logarithms (log_theta), to the parameters as NumPyro has them (theta)
     draws = to_sites(block.sample(case.rng, (200,)))  # (200, …) by site
     spread = {}
     for name, value in draws.items():
         upper, lower = np.quantile(value, [0.75, 0.25], axis=0)
         spread[name] = upper - lower
+
     mle = block.mle(case.prior.suffstats(case.x, case.r))
     yield from _slopes_at(case, "mode", log_posterior, block.mode(), spread)
     yield from _slopes_at(case, "mle", log_likelihood, mle, spread)
+
+
+def _means_of_marginals(block: Any) -> Iterator[Gap]:
+    """The mean that a block states of each parameter against the mean of its marginal, where that has one."""
+    means = to_sites(block.mean())
+    for name, marginal in block.marginals().items():  # frozen distributions in the manner of scipy.stats
+        want = np.asarray(marginal.mean(), float)
+        stated = np.asarray(means[name])
+        exists = np.isfinite(want)
+        yield gap("mean", stated[exists], want[exists], abs(want[exists]))
 
 
 def _slopes_at(
@@ -670,8 +725,8 @@ def _slopes_at(
 ) -> Iterator[Gap]:
     """Slopes of a log density at its maximum, along single parameters of each site: they should be 0.
 
-    A slope is told as the Newton step that it asks for, slope / −curvature, in units of a direction that is about as
-    long as the spread of the parameter.
+    A slope is told as the Newton step that it asks for (`_newton_step`), in units of a direction that is about as long
+    as the spread of the parameter.
 
     Parameters
     ----------
@@ -690,22 +745,29 @@ def _slopes_at(
 
         # the indices of 8 parameters of the site at most, evenly spaced
         indices = [*np.ndindex(*value.shape)]
-        stride = -(-len(indices) // _SCALARS)  # rounded up
+        stride = math.ceil(len(indices) / _SCALARS)
         for index in indices[::stride]:
-            # an array like the site: by how much the parameter, and what must move with it, moves at t = 1. It is about
-            # 0 where the estimate lies on the boundary: there a maximum need not have the slope 0
+            # an array like the site: by how much the parameter, and what must move with it, moves at t = 1
             direction = _direction(value, index, kind, spread[name][index])
-            if abs(direction[index]) <= max(1e-12 * spread[name][index], _ON_BOUNDARY):
-                continue
 
-            # t ↦ log density at the distance t from the estimate, and its first two derivatives at t = 0
-            along = partial(_along, density, case.posterior.parameters, point, name, direction)
-            with np.errstate(over="ignore", invalid="ignore"):  # beside a variance of zero there is no maximum
-                (first, second, _), noise = _derivatives(along, _STEP)
+            # at a maximum on the boundary the slope need not be 0; the parameter cannot move there
+            is_on_boundary = abs(direction[index]) <= max(1e-12 * spread[name][index], _ON_BOUNDARY)
+            if not is_on_boundary:
+                along = partial(_along, density, case.posterior.parameters, point, name, direction)
+                yield Gap(what, _newton_step(along))
 
-            # the Newton step, by as much as rounding does not explain; a flat maximum has no curvature to divide by
-            newton_step = (abs(first) - noise[0]) / max(-second, 1e-3)
-            yield Gap(what, max(0.0, float(newton_step)))
+
+def _newton_step(along: Callable[[np.ndarray], Any]) -> float:
+    """The size of the step −slope / curvature to the maximum of a log density, by as much as rounding does not explain.
+
+    Parameters
+    ----------
+    along : the log density at distances t from the estimate, in some direction; its maximum should be at t = 0
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # beside a variance of zero there is no maximum
+        (slope, curvature, _), rounding = _derivatives(along, _STEP)
+    step = (abs(slope) - rounding[0]) / max(-curvature, 1e-3)  # a flat maximum has no curvature to divide by
+    return max(0.0, float(step))
 
 
 def _along(
@@ -720,13 +782,9 @@ def _along(
     point : the parameters by NumPyro site
     name, direction : the site that moves, and by how much at t = 1
     """
-    # the point len(t) times, (len(t), …) by site
+    # each site once for every t, (len(t), …); in the site that moves, copy i becomes value + t_i · direction
     path = {key: np.repeat(value[None], len(t), 0) for key, value in point.items()}
-
-    # in the site that moves, copy i becomes value + t_i · direction. For a direction (2, 3) and four t, t is reshaped
-    # to (4, 1, 1), so that the product has the shape (4, 2, 3)
-    ones = (1,) * direction.ndim
-    path[name] = path[name] + t.reshape(-1, *ones) * direction
+    path[name] = path[name] + np.multiply.outer(t, direction)
     return density(from_sites(parameters, path))
 
 
@@ -736,10 +794,8 @@ def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: flo
     A small step of it, or of minus it, stays in the space of the site. It is 0 where the parameter is on the boundary.
     What moves, and how far, depends on the kind of the site:
 
-    - "matrix": an entry (i, j) of a covariance matrix S and the entry (j, i), by ½ √(v_i v_j), where v_i = 1/(S⁻¹)_ii
-      is the conditional variance of column i given all others. With E this change, |x'Ex| ≤ x'Sx for every x, so that
-      S + t E stays positive definite for |t| < 1
-    - "simplex": a share gains what the next share loses, at most all that the smaller of the two has
+    - "matrix": an entry of a covariance matrix and its mirror image, see `_direction_of_matrix`
+    - "simplex": a share and the next one, see `_direction_of_shares`
     - "interval": a number between 0 and 1, as far as the nearer end
     - "real": a number, by the distance of its quartiles
     - "positive": a number, as far as 0
@@ -747,32 +803,22 @@ def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: flo
     Parameters
     ----------
     value : the values of the site; of a matrix (…, d, d), of shares (…, K)
-    index : of the parameter that moves, a position on each axis of `value`
+    index : of the parameter that moves, a position on each axis of `value`. Of three matrices, (3, d, d), the index
+        (2, 0, 1) is the entry (0, 1) of matrix 2
     kind : as of `kind_of`
     spread : distance of the quartiles of the parameter
     """
-    # value[index] is one number. Of a site of several matrices, shape (c, d, d), the index (2, 0, 1) is the entry
-    # (0, 1) of matrix 2: `lead` = (2,) picks the matrix, and (0, 1) the entry in it. Of shares (c, K) the last index
-    # picks the share
     direction = np.zeros_like(value)
     number = value[index]
     match kind:
         case "matrix":
-            lead = index[:-2]  # which matrix
-            i, j = index[-2:]
-            variances = 1 / np.diagonal(np.linalg.inv(value[lead]))  # (d,), of a column given the others
-            of_matrix = direction[lead]  # (d, d), a view: what is written here stands in `direction`
-            of_matrix[i, j] = 0.5 * np.sqrt(variances[i] * variances[j])
-            of_matrix[j, i] = of_matrix[i, j]
+            which_matrix = index[:-2]
+            entry = index[-2:]
+            direction[which_matrix] = _direction_of_matrix(value[which_matrix], entry)
         case "simplex":
-            lead = index[:-1]  # which simplex
+            which_shares = index[:-1]
             k = index[-1]
-            shares = value[lead]  # (K,)
-            of_shares = direction[lead]  # (K,), a view: what is written here stands in `direction`
-            next_k = (k + 1) % len(shares)  # after the last share comes the first
-            size = min(shares[k], shares[next_k])
-            of_shares[k] = size
-            of_shares[next_k] -= size  # a single share gains and loses the same, and stays
+            direction[which_shares] = _direction_of_shares(value[which_shares], k)
         case "interval":
             direction[index] = min(number, 1 - number)
         case "real":
@@ -780,6 +826,33 @@ def _direction(value: np.ndarray, index: tuple[int, ...], kind: str, spread: flo
         case _:  # "positive"
             direction[index] = number
     return direction
+
+
+def _direction_of_matrix(matrix: np.ndarray, entry: tuple[int, ...]) -> np.ndarray:
+    """A change E of a covariance matrix S (d, d): of its entry (i, j) and of (j, i), by ½ √(v_i v_j); 0 elsewhere.
+
+    v_i = 1/(S⁻¹)_ii is the variance of column i given all others. With it |x'Ex| ≤ x'Sx for every x, so that S + t E
+    stays positive definite for |t| < 1.
+    """
+    i, j = entry
+    variances = 1 / np.diagonal(np.linalg.inv(matrix))  # v, (d,)
+    change = np.zeros_like(matrix)
+    change[i, j] = 0.5 * np.sqrt(variances[i] * variances[j])
+    change[j, i] = change[i, j]
+    return change
+
+
+def _direction_of_shares(shares: np.ndarray, k: int) -> np.ndarray:
+    """A change of K shares: share k gains what the next one loses, at most all that the smaller of the two has.
+
+    After the last share comes the first. A single share gains and loses the same, and stays.
+    """
+    next_k = (k + 1) % len(shares)
+    size = min(shares[k], shares[next_k])
+    change = np.zeros_like(shares)
+    change[k] += size
+    change[next_k] -= size
+    return change
 
 
 # --- the rows of the report -----------------------------------------------------------------------------------------

@@ -71,16 +71,17 @@ class ColumnLayout:
         used = [j for j, spread in enumerate(spreads) if spread.scale > _CONSTANT * abs(spread.mean)]
 
         # Each number is also read in bins of equally many rows: 3 to 12 bins, by the number of rows, for the model of
-        # single columns; and four bins, the quarters, for the model of pairs. k bins have k − 1 inner edges. Of very
-        # many rows a sample is enough to find them. `cut` is log n, but at least log 2: how far the log density of a
-        # class may lie below that of the best class.
-        bins = _bin_count(weight.sum(), n_classes)
+        # single columns; and four bins, the quarters, for the model of pairs. Of very many rows a sample is enough to
+        # find where bins end.
+        n_bins = _bin_count(weight.sum(), n_classes)
         sample = _sample_positions(len(weight))
+        edges = [_edges(numbers[sample, j], weight[sample], n_bins) for j in used]
+        quarters = [_edges(numbers[sample, j], weight[sample], 4) for j in used]
         layout = cls(
             sizes=sizes,
             used=np.array(used, int),
-            edges=[_edges(numbers[sample, j], weight[sample], bins) for j in used],
-            quarters=[_edges(numbers[sample, j], weight[sample], 4) for j in used],
+            edges=edges,
+            quarters=quarters,
             centre=np.array([spreads[j].mean for j in used]),
             scale=np.array([spreads[j].scale for j in used]),
             shares=_level_shares(codes, sizes, weight),
@@ -157,10 +158,9 @@ class ColumnLayout:
         numbers, codes = _numbers_and_codes(cells, self.sizes)
         standardised = np.clip((numbers[:, self.used] - self.centre) / self.scale, -_FAR, _FAR)
 
-        # A column with the shares .5, .3 and .2 of its levels has three columns here: a cell of level 1 is (−.5, .7,
-        # −.2). A missing cell is (0, 0, 0): `is_known` repeats for each level whether the cell is known, so that no
-        # share is subtracted there.
-        is_known = np.repeat(~np.isnan(codes), self.sizes, axis=1)  # (n, Σ sizes)
+        # A column with the shares .5 .3 .2 of its levels has three columns here. A cell of level 1, the middle one, is
+        # 0 1 0 minus these shares: −.5 .7 −.2. A missing cell is 0 0 0, from which no share is subtracted.
+        is_known = np.repeat(~np.isnan(codes), self.sizes, axis=1)  # once for each level of a cell, (n, Σ sizes)
         centred_levels = _one_hot(codes, self.sizes) - self.shares * is_known
         return np.hstack([np.nan_to_num(standardised), centred_levels])
 

@@ -24,7 +24,8 @@ Zaidi, Cerquides, Carman & Webb (2013), Alleviating naive Bayes attribute indepe
 weighting, JMLR 14.
 """
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -48,15 +49,16 @@ from ..numerics.random import generator
 from ..numerics.special import log_normalize
 from ..numerics.supports import check_choice, check_least
 from ..numerics.weights import row_weights
-from ..posterior.explanation import odds_against
+from ..posterior.explanation import Contributions, odds_against
 from ..posterior.loo import LooResult, leave_out
 from ..posterior.predicted import Known, OfLogProba
 from ..sums.rows import batches
 from .columns import ColumnLayout
+from .explanation import Terms, contributions_of
 from .leave_one_out import loo_log_proba
 from .posterior_draws import draw
 from .prior_lattice import SHARES_POWER, find_modes
-from .softmax_regression import Regression, WeightsMode, contrasts, numpyro_model
+from .softmax_regression import Regression, contrasts, numpyro_model
 from .training_rows import TrainingRows, sample_of, training_rows
 
 _MAX_PAIR_LEVELS = 600  # of the columns whose pairs are looked at
@@ -65,6 +67,29 @@ _NUMBERS = 1 << 21  # of the tables of columns at a time
 _FIT_ROWS = 1 << 16  # rows that the densities learn at a time
 _CHECKED = 400  # rows of the check
 _BESIDE = ("(pairs of columns)", "(all counts)", "(class prior)", "(averaging)")  # the columns of an explanation
+
+
+@dataclass(frozen=True, eq=False)
+class DiscriminativeView(ModelView):
+    """What analyses may ask of a discriminative model: of `reader_` all but what columns add to the log odds.
+
+    Fields
+    ------
+    estimator, state : the naive Bayes model that reads rows, labels and columns
+    discriminative : the model itself
+    """
+
+    discriminative: "DiscriminativeNB"
+
+    def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> tuple[Contributions, int | None]:
+        """What `explain` shows, as arrays with intervals over draws, and the position of the class `against`.
+
+        Parameters
+        ----------
+        against : label of that class; None is the geometric mean of all other classes, and its position is None
+        settings : `n`, `focus`, `level`, `n_draws` and `seed`
+        """
+        return self.discriminative._contributions_with_intervals(X, against=against, **settings)
 
 
 class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
@@ -166,8 +191,9 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
     @property
     def model_(self) -> ModelView:
-        """What analyses may ask of `reader_`, a frozen `ModelView`: rows, labels and columns."""
-        return self.reader_.model_
+        """What analyses may ask: rows, labels and columns of `reader_`, and what columns add, in a frozen view."""
+        view = self.reader_.model_
+        return DiscriminativeView(view.estimator, view.state, self)
 
     # --- fitting ----------------------------------------------------------------------------------------------------
 
@@ -190,32 +216,34 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ValueError
             if there is one class, or if `MixedNB` refuses the rows
         """
-        # All is learnt by a copy, so that a fit that fails leaves this estimator as it was. The reader is a fitted
-        # `MixedNB`, which encodes rows. `training` has encoded cells (n, columns), the position in `classes_` of each
-        # row's label as `code`, and weights.
+        # All is learnt by a copy, so that a fit that fails leaves this estimator as it was.
         new = clone(self)
-        new.reader_ = self._fitted_reader(X, y, sample_weight)
-        n_classes = len(new.classes_)
+        new.reader_ = self._fitted_reader(X, y, sample_weight)  # a `MixedNB`, which encodes rows
+
+        # Encoded cells (n, columns), the position in `classes_` of each row's label as `code`, and weights.
         training = new._given_rows(X, y, sample_weight, groups)
 
         # The layout says how encoded cells become columns of the regression: which numbers vary, where bins end, and
         # how the linear term is centred and scaled.
+        n_classes = len(new.classes_)
         new.layout_ = ColumnLayout.of(training.cells, new._level_counts(), training.weight, n_classes)
 
         # Classes get new numbers that depend on their rows and not on their labels, so that relabelled classes are
-        # drawn alike. `order[k]` is the position in `classes_` of the class with number k. Its inverse, which `argsort`
-        # of an order is, gives the number of each position: of order 2 0 1, where position 2 has number 0, it is 1 2 0.
+        # drawn alike. With the order 2 0 1 the class at position 2 of `classes_` gets the number 0, that at 0 the
+        # number 1, and that at 1 the number 2. So the positions 0 1 2 have the numbers 1 2 0, which is `argsort` of the
+        # order.
         sums = new._class_sums(training)
         order = class_order(sums.of_columns, sums.weight)
         number_of_position = np.argsort(order)
         new.layout_ = replace(new.layout_, class_order=order)
         training = replace(training, code=number_of_position[training.code])
 
-        # First naive Bayes models of the densities p(x_j | y = c). Then `rows` are what the softmax regression reads:
-        # the log densities of each row given all other rows. Then the most probable weights of these log densities, one
-        # mode for each pair of scales of their priors; and 200 draws of the weights around these modes.
+        # Naive Bayes models of the densities p(x_j | y = c), and the log densities of each row given all other rows.
         new.models_ = new._fitted_densities(training)
         rows = new._rows_for_weights(training)
+
+        # The most probable weights of these log densities, one mode for each pair of scales of their priors; and 200
+        # draws of the weights around these modes.
         new.modes_ = find_modes(rows)
         new.draws_ = tuple(draw(rows, new.modes_, _N_DRAWS))
 
@@ -443,10 +471,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         # Encoded cells (n, columns), class numbers `code` as positions in `classes_`, and weights.
         training = self._given_rows(X, y, sample_weight, groups)
 
-        # The regression numbers the classes in another order: `ordered` has the position in `classes_` of each of its
-        # classes. The inverse of an order, which `argsort` gives, has the number of each position: of 2, 0, 1 it is
-        # 1, 2, 0. So a row of the class at position 2 gets the code 0.
-        number_of_position = np.argsort(self.layout_.ordered(len(self.classes_)))
+        # The regression numbers the classes in another order, the positions 2 0 1 of `classes_` for example. So the
+        # positions 0 1 2 have the numbers 1 2 0, which is `argsort` of the order.
+        order = self.layout_.ordered(len(self.classes_))
+        number_of_position = np.argsort(order)
         return replace(training, code=number_of_position[training.code])
 
     def _rows_by_model(self, cells: Any) -> list[tuple[Any, Any]]:
@@ -581,9 +609,19 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_least(1, n_draws=n_draws)
         rng = generator(seed)
 
+        draws = [np.exp(drawn.log_proba()) for drawn in self._drawn_rows(self._cells(X), n_draws, rng)]  # (n, c) each
+        return self.layout_.in_label_order(np.stack(draws))
+
+    def _drawn_rows(self, cells: Any, n_draws: int, rng: np.random.Generator) -> "Iterator[_DrawnRows]":
+        """Rows as draws of the weights and of the parameters of the densities read them, one draw after the other.
+
+        Parameters
+        ----------
+        cells : (n, columns) encoded rows
+        n_draws, rng : number of draws, and where their random numbers come from
+        """
         # What all draws share: the offset and the linear columns of the rows; and for each model of densities its rows
         # by block, and the names of the blocks that make each column of the regression.
-        cells = self._cells(X)
         rows = self._new_rows(cells)
         encoded_rows = []
         for model, x in self._rows_by_model(cells):
@@ -591,7 +629,6 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         # The 200 draws of the fit are used in turn, in random order: for 500 draws each of them twice or three times.
         w, b = self.draws_  # weights (200, columns), and B (200, r, c − 1)
-        draws = []
         for k in rng.permutation(np.arange(n_draws) % len(w)):
             # log p(x_ij | y = c, θ) of each column j by drawn parameters θ of each model, (columns of the model, n, c).
             tables = []
@@ -601,9 +638,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
                 tables.append(posterior.log_parts(encoded.rows, encoded.columns, theta))
 
             # Their contrasts take the place of those by the posterior mean, under the drawn weights.
-            drawn = replace(rows, t=self.layout_.contrasts_of(np.concatenate(tables)))
-            draws.append(np.exp(drawn.log_proba(w[k], b[k])))  # (n, c)
-        return self.layout_.in_label_order(np.stack(draws))
+            yield _DrawnRows(replace(rows, t=self.layout_.contrasts_of(np.concatenate(tables))), w[k], b[k])
 
     # --- what the columns do ----------------------------------------------------------------------------------------
 
@@ -658,45 +693,46 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         (d + 3, n, c) terms of η: of the d columns of X, of pairs of columns, of all counts, and of the class prior.
         They add up to the mean of η
         """
+        added = np.zeros((self.n_features_in_ + 3, rows.n_rows, len(self.classes_)))
+        for mode, share in zip(self.modes_, self._shares_in_row(rows), strict=True):
+            added += self._terms(rows, cells, mode.w, mode.b) * share[:, None]
+        return added
+
+    def _terms(self, rows: Regression, cells: Any, w: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "k n c"]:
+        """What each column of X adds to the log probabilities η of n rows by one set of weights, in nats.
+
+        Parameters
+        ----------
+        rows : t, z and offset of the rows
+        cells : the same rows, encoded
+        w, b : weights of the columns, and coefficients B of the linear term
+
+        Returns
+        -------
+        (d + 3, n, c) terms of η: of the d columns of X, of pairs of columns, of all counts, and of the class prior
+        """
+        layout = self.layout_
+        k = contrasts(len(self.classes_))  # K, (c, c − 1)
         owners = self._owners(cells)  # which of the d + 3 terms each column of t and z belongs to
         raw = self.layout_.raw(cells)  # (n, r) columns of the linear term before they are turned to principal axes
         if is_sparse(raw):
             raw = raw.toarray()
 
-        added = np.zeros((self.n_features_in_ + 3, len(raw), len(self.classes_)))
-        for mode, share in zip(self.modes_, self._shares_in_row(rows), strict=True):  # share: (n,)
-            terms = self._terms(mode, rows, raw)
+        # z is raw · axes, so that axes · B are the coefficients of the raw columns. The last row of B belongs to the
+        # constant column of z, and so to the class prior.
+        slopes = b[:-1] if layout.axes is None else layout.axes @ b[:-1]
 
-            # Several columns of the regression belong to one column of X: `add.at` sums them, where `+=` with a list of
-            # repeated positions would keep the last only.
-            np.add.at(added, owners.of_t, terms.of_t * share[:, None])
-            np.add.at(added, owners.of_z, terms.of_z * share[:, None])
-            added[-1] += terms.of_prior * share[:, None]
-        return added
+        # K (w_j t_ij) for each column j of t, and K (b_j z_ij) for each raw column of z.
+        of_t = (k @ (rows.t * w)).transpose(2, 0, 1)  # (columns of t, n, c)
+        of_z = raw.T[:, :, None] * (slopes @ k.T)[:, None]  # (raw columns, n, c)
 
-    def _terms(self, mode: WeightsMode, rows: Regression, raw: Float[np.ndarray, "n r"]) -> "_Terms":
-        """What each column of the regression adds to the log odds η = offset + K (Σ_j w_j t_j + Bᵀ z), by one mode.
-
-        Parameters
-        ----------
-        mode : the weights w and B
-        rows : t, z and offset of n rows
-        raw : the columns of the linear term before they are turned to principal axes: z is raw · axes, and 1
-        """
-        k = contrasts(len(self.classes_))  # K, (c, c − 1)
-        weighted = k @ (rows.t * mode.w)  # K w_j t_ij, (n, c, columns of t)
-
-        # The last row of B belongs to the constant column of z, and so to the class prior. For the others
-        # z B = raw · axes · B, so that axes · B are the coefficients of the raw columns.
-        axes = self.layout_.axes
-        b_of_columns = mode.b[:-1]
-        b_of_prior = mode.b[-1]
-        b_of_raw = b_of_columns if axes is None else axes @ b_of_columns  # (r, c − 1)
-        return _Terms(
-            of_t=np.einsum("ncj->jnc", weighted),
-            of_z=np.einsum("nr,rc->rnc", raw, b_of_raw @ k.T),
-            of_prior=rows.offset + k @ b_of_prior,
-        )
+        # Several columns of the regression belong to one column of X: `add.at` sums them, where `+=` with a list of
+        # repeated positions would keep the last only.
+        terms = np.zeros((self.n_features_in_ + 3, len(raw), len(k)))
+        np.add.at(terms, owners.of_t, of_t)
+        np.add.at(terms, owners.of_z, of_z)
+        terms[-1] += rows.offset + k @ b[-1]
+        return terms
 
     def _shares_in_row(self, rows: Regression) -> Float[np.ndarray, "modes n"]:
         """How much each mode counts in the mean of the log odds η of each row; the shares of a row add up to 1.
@@ -739,22 +775,76 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         # Terms of log p of each class: of the d columns of X, of pairs of columns, of all counts, and of the class
         # prior. "(averaging)" is log p of the prediction minus the sum of these, so that all terms together are log p.
-        cells = self._cells(X)
-        rows = self._new_rows(cells)
+        cells = self._cells(X)  # encoded, (n, columns)
+        rows = self._new_rows(cells)  # what the regression reads of them
         added = self._contributions(rows, cells)  # (d + 3, n, c)
         averaging = self._log_mean_proba(rows) - added.sum(0)  # (n, c)
-        table = self.layout_.in_label_order(np.concatenate([added, averaging[None]]).swapaxes(0, 1))  # (n, d + 4, c)
+        terms = np.concatenate([added, averaging[None]])  # (d + 4, n, c)
+        table = self.layout_.in_label_order(terms.swapaxes(0, 1))  # (n, d + 4, c)
 
         # `odds` turns log p of c classes into log odds of each. It is linear, so that it can be applied to each term by
-        # itself. The table is listed with rows outermost and classes innermost, as the index of the frame is.
+        # itself.
         odds = odds_against(len(labels), None if against is None else labels.index(against))
+        contributions = odds(table)
+
+        # A line of the frame for each cell of the table, with rows outermost and classes innermost.
         labels_of_features = self.model_.feature_names
         if feature_names is not None:
             labels_of_features = given_names(feature_names, self.n_features_in_).tolist()
         names = [*labels_of_features, *_BESIDE]
         index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
-        frame = pd.Series(odds(table).ravel(), index, name="contribution").reset_index()
+        frame = pd.Series(contributions.ravel(), index, name="contribution").reset_index()
         return frame if against is None else frame[frame["class_"] != against]
+
+    def _contributions_with_intervals(
+        self,
+        X: Any,
+        *,
+        against: Any = None,
+        n: int | None = None,
+        focus: int | None = None,
+        level: Scalar = 0.9,
+        n_draws: int = 200,
+        seed: int | np.random.Generator | None = 0,
+    ) -> tuple[Contributions, int | None]:
+        """What each column of a few rows adds to the log odds, as arrays with intervals over draws.
+
+        The means and intervals are those of draws of the weights and of the densities. `value` is that of `explain`.
+
+        Parameters
+        ----------
+        X : (n, d) rows, as in `predict`; all draws of all of them are held in memory
+        against : the class that the odds are against; None is the other class, or the geometric mean of all others
+        n : columns to list of each row; None lists all
+        focus : position of the class by which columns are large; None takes any
+        level, n_draws, seed : posterior mass of the intervals; number of draws, and their seed
+
+        Returns
+        -------
+        contributions : of each row an entry for the class prior, each listed column, pairs of columns, and all others
+        position : of the class `against`, or None
+        """
+        check_is_fitted(self, "modes_")
+        labels = self.classes_.tolist()
+        check_choice("against", against, (None, *labels))
+        check_least(1, n_draws=n_draws)
+        position = None if against is None else labels.index(against)
+
+        cells = self._cells(X)
+        rows = self._new_rows(cells)
+        drawn = []  # (d + 3, n, c) of each draw
+        for drawn_rows in self._drawn_rows(cells, n_draws, generator(seed)):
+            drawn.append(self._terms(drawn_rows.rows, cells, drawn_rows.w, drawn_rows.b))
+
+        # `odds` turns log p of c classes into log odds of each; it is linear, and so can be applied term by term.
+        odds = odds_against(len(labels), position)
+        in_label_order = self.layout_.in_label_order
+        terms = Terms(
+            value=odds(in_label_order(self._contributions(rows, cells))),
+            drawn=odds(in_label_order(np.array(drawn))),
+            total=odds(in_label_order(self._log_mean_proba(rows))),
+        )
+        return contributions_of(terms, self.n_features_in_ if n is None else n, focus, level), position
 
     def importance(
         self,
@@ -940,6 +1030,24 @@ class _ClassSums(NamedTuple):
     weight: np.ndarray
 
 
+class _DrawnRows(NamedTuple):
+    """Rows as one draw of the parameters of the densities reads them, with a draw of the weights.
+
+    Fields
+    ------
+    rows : offset, t and z of the rows
+    w, b : weights of the columns, and coefficients B of the linear term
+    """
+
+    rows: Regression
+    w: np.ndarray
+    b: np.ndarray
+
+    def log_proba(self) -> np.ndarray:
+        """log p(y = c) of each row, (n, c)."""
+        return self.rows.log_proba(self.w, self.b)
+
+
 class _EncodedRows(NamedTuple):
     """Rows as a model of densities takes them.
 
@@ -960,21 +1068,6 @@ class _Block(NamedTuple):
 
     columns: Int[np.ndarray, " d"]
     n_levels: int
-
-
-class _Terms(NamedTuple):
-    """Terms of the log odds of n rows.
-
-    Fields
-    ------
-    of_t : (columns of t, n, c)
-    of_z : (raw columns, n, c) of the linear term
-    of_prior : (n, c) of the class prior
-    """
-
-    of_t: Float[np.ndarray, "j n c"]
-    of_z: Float[np.ndarray, "r n c"]
-    of_prior: Float[np.ndarray, "n c"]
 
 
 class _Owners(NamedTuple):

@@ -107,13 +107,18 @@ class Regression:
         b : (r, m) coefficients of the linear term
         shift : (n, m) added to the contrasts of η, such as those of leave-one-out
         """
-        # The contrasts Σ_j w_j t_ij + Bᵀ z_i, (n, m). Rows and contrasts are one axis for the product with w, as one
-        # large product is quicker than n small ones. K makes c log odds of the m = c − 1 contrasts of a row.
+        # Σ_j w_j t_ij, (n, m). Rows and contrasts are one axis for the product with w, as one large product is quicker
+        # than n small ones.
         n, m, j = self.t.shape
-        score = (self.t.reshape(n * m, j) @ w).reshape(n, m) + self.z @ b
+        t_of_each_contrast = self.t.reshape(n * m, j)
+        weighted = (t_of_each_contrast @ w).reshape(n, m)
+
+        # The m = c − 1 contrasts of a row, of which K makes c log odds.
+        contrast = weighted + self.z @ b
         if shift is not None:
-            score += shift
-        eta = score @ contrasts(self.offset.shape[1]).T + self.offset  # (n, c)
+            contrast += shift
+        k = contrasts(self.offset.shape[1])  # (c, m)
+        eta = contrast @ k.T + self.offset  # (n, c)
         return log_normalize(eta, out=eta)
 
     def take(self, rows: Any) -> "Regression":

@@ -96,15 +96,21 @@ def training_rows(cells: Any, code: Int[np.ndarray, " n"], weights: RowWeights, 
     if weights.are_counts and weights.are_given:
         return TrainingRows(cells, code, weights, None, positions)
 
-    # Equal rows are merged. Each row belongs to the first one that is its copy: if row 2 is a copy of row 0, the owners
-    # of the rows 0 to 3 are 0, 1, 0, 3. Then `first` are the different owners 0, 1, 3, and `position`, 0, 1, 0, 2, says
-    # which of them each row belongs to. The weights of the rows of an owner are added.
+    # Equal rows are merged into the first of them, which is their owner. Example: of the rows 0 to 3 row 2 is a copy of
+    # row 0. The owners are 0 1 0 3. The different owners are 0 1 3, and `position` says which of these each row
+    # belongs to: 0 1 0 2.
     owner = first_copies(cells, code)
-    first, position = np.unique(owner, return_inverse=True)
-    if len(first) == n:
+    different_owners, position = np.unique(owner, return_inverse=True)
+    if len(different_owners) == n:  # no row is a copy
         return TrainingRows(cells, code, importance, None, positions)
-    sums = RowWeights(np.bincount(position, weights.values), are_counts=False)
-    return TrainingRows(cells[first], code[first], sums, None, position)
+    weight_of_owner = np.bincount(position, weights.values)  # the weights of its copies are added
+    return TrainingRows(
+        cells=cells[different_owners],
+        code=code[different_owners],
+        weights=RowWeights(weight_of_owner, are_counts=False),
+        group=None,
+        position=position,
+    )
 
 
 def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
@@ -124,13 +130,13 @@ def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n
     if len(candidates):
         candidates = candidates[has_fractions(cells[candidates])]
 
-    # The others are compared cell by cell.
+    # The others are compared cell by cell. Example: the candidates are the rows 3 5 8, and 8 is a copy of 3. The groups
+    # are 0 1 0, the first rows of these are 3 5, and so the three candidates have the owners 3 5 3.
     if len(candidates):
-        group = copies(cells[candidates], code[candidates])  # 0 … g − 1, equal for copies
-        _, first = np.unique(group, return_index=True)  # the first candidate of each group
-        # Of the candidates 3, 5, 8 with the groups 0, 1, 0 the first of each group are the rows 3 and 5, and so the
-        # owners of the three rows are 3, 5, 3.
-        owner[candidates] = candidates[first][group]
+        group = copies(cells[candidates], code[candidates])  # the same number for copies
+        _, first_of_group = np.unique(group, return_index=True)  # among the candidates
+        owner_of_group = candidates[first_of_group]
+        owner[candidates] = owner_of_group[group]
     return owner
 
 
@@ -155,19 +161,26 @@ def _shares_its_hash(cells: Any, code: Int[np.ndarray, " n"]) -> np.ndarray:
 
     hashes = code.astype(np.uint64) * factors[-1]  # (n,)
     for column, factor in zip(cells.T, factors[:-1], strict=True):
-        # Equal cells must have equal bits: infinity stands for every NaN, and adding 0 makes 0 of −0.
-        canonical = np.where(np.isnan(column), np.inf, column + 0.0)
-        bits = canonical.view(np.uint64)
+        hashes += _whole_numbers_of(column) * factor
 
-        # The low bits of a short fraction such as 0.5 are all 0, and a product would keep them so. `^` is the exclusive
-        # or of two numbers, bit by bit: it fills the low bits from those 29 places higher. It can be undone from the
-        # top bits down, so that different cells stay different.
-        mixed = bits ^ (bits >> np.uint64(29))
-        hashes += mixed * factor
+    # How often each different hash occurs, and which of them a row has: 7 4 7 are 4 7, once and twice, and 1 0 1.
+    _, which, times = np.unique(hashes, return_inverse=True, return_counts=True)
+    return times[which] > 1
 
-    # `times` counts each different hash, and `inverse` says which of them a row has.
-    _, inverse, times = np.unique(hashes, return_inverse=True, return_counts=True)
-    return times[inverse] > 1
+
+def _whole_numbers_of(column: np.ndarray) -> np.ndarray:
+    """A whole number (64 bits) for each cell of a column of floats: the same for equal cells, and for no others.
+
+    They are the bits of the float, mixed. Missing cells are equal to each other.
+    """
+    # Equal cells must have equal bits: infinity stands for every NaN, and adding 0 makes 0 of −0.
+    canonical = np.where(np.isnan(column), np.inf, column + 0.0)
+    bits = canonical.view(np.uint64)
+
+    # The low bits of a short fraction such as 0.5 are all 0, and a product would keep them so. `^` is the exclusive or
+    # of two numbers, bit by bit: it fills the low bits from those 29 places higher. It can be undone from the top bits
+    # down, so that different cells stay different.
+    return bits ^ (bits >> np.uint64(29))
 
 
 class Sample(NamedTuple):
@@ -196,26 +209,28 @@ def sample_of(training: TrainingRows, n_classes: int, n_parameters: int, numbers
     n_classes, n_parameters : of the regression: more parameters need more rows
     numbers_of_row : that the regression holds of a row, which limits the sample by memory
     """
-    # `most` is the number of rows to take, about: 50,000 or 1,000 for each parameter, if memory allows it. Fewer rows,
-    # and groups, are taken whole, at the rate 1, whose log is 0.
+    # How many rows to take, about: 50,000 or 1,000 for each parameter, if memory allows it. Fewer rows, and groups, are
+    # taken whole, at the rate 1, whose log is 0.
     n = len(training.code)
-    most = min(max(_MIN_SAMPLE, _ROWS_PER_PARAMETER * n_parameters), _MAX_NUMBERS // numbers_of_row)
-    if training.group is not None or n <= most:
+    wanted = max(_MIN_SAMPLE, _ROWS_PER_PARAMETER * n_parameters)
+    size = min(wanted, _MAX_NUMBERS // numbers_of_row)
+    if training.group is not None or n <= size:
         return Sample(slice(None), np.zeros(n_classes))
 
-    # The number of rows of each class. A class gets its proportional part; but a rare one gets at least half of an even
-    # part most/c, or all of its rows if it has fewer.
-    of_class = np.bincount(training.code, minlength=n_classes)  # (c,) rows
-    even = _LEAST_SHARE_OF_EVEN * most / n_classes
-    quota = np.maximum(of_class * most / n, np.minimum(of_class, even)).astype(int)
+    # How many of each class: its proportional part; but of a rare class at least half of an even part size/c, or all of
+    # its rows if it has fewer.
+    rows_of_class = np.bincount(training.code, minlength=n_classes)  # (c,)
+    proportional = rows_of_class * size / n
+    half_of_even = _LEAST_SHARE_OF_EVEN * size / n_classes
+    quota = np.maximum(proportional, np.minimum(rows_of_class, half_of_even)).astype(int)
 
     # Shuffled rows, sorted by class with a stable sort, which keeps their random order within a class: the first of
     # each class are a random sample of it. Classes with 4, 2 and 3 rows begin at 0, 4 and 6.
-    order = np.random.default_rng(0).permutation(n)
-    by_class = order[np.argsort(training.code[order], kind="stable")]
-    starts = np.cumsum(of_class) - of_class  # where each class begins
-    chosen = [by_class[start : start + size] for start, size in zip(starts, quota, strict=True)]
+    shuffled = np.random.default_rng(0).permutation(n)
+    by_class = shuffled[np.argsort(training.code[shuffled], kind="stable")]
+    starts = np.cumsum(rows_of_class) - rows_of_class  # where each class begins
+    chosen = [by_class[start : start + number] for start, number in zip(starts, quota, strict=True)]
 
     # log f_c; of a class without rows it is 0.
-    log_rate = np.log(np.maximum(quota, 1) / np.maximum(of_class, 1))
+    log_rate = np.log(np.maximum(quota, 1) / np.maximum(rows_of_class, 1))
     return Sample(np.sort(np.concatenate(chosen)), log_rate)

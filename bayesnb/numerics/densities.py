@@ -84,23 +84,30 @@ def marginal_cdf(marginal: Any, parameter: str, value: np.ndarray) -> np.ndarray
     parameter : its name with the prefix of its basis, `log_` or `logit_`
     value : (…, *shape of the marginal) draws in the basis; shares of a simplex along the last axis
     """
-    # the basis is the scale on which the parameter is held: log θ, logit θ, or θ itself
     value = np.asarray(value, float)
     law = getattr(getattr(marginal, "dist", None), "name", "")  # SciPy's name of the distribution
 
-    # beta: a probability as its logit, or a share of a Dirichlet as its logarithm, where 1 − θ is the sum of the others
-    if law == "beta" and parameter.startswith(("log_", "logit_")):
-        is_share = parameter.startswith("log_")
-        log_p, log_q = log_shares_and_others(value) if is_share else log_probabilities(value)  # log θ, log(1 − θ)
-        return _beta_cdf(log_p, log_q, *marginal.args)  # `args` are a and b
+    # the basis is the scale on which the parameter is held: log θ, logit θ, or θ itself
+    basis = ""
+    for prefix in TO_SITE:  # "log_" and "logit_"
+        if parameter.startswith(prefix):
+            basis = prefix
 
-    # gamma: log θ less the logarithm of the scale
-    if law == "gamma" and parameter.startswith("log_"):
-        return _gamma_cdf(value - np.log(marginal.kwds["scale"]), *marginal.args)
+    # beta: of log θ and log(1 − θ). A share of a Dirichlet is held as its logarithm, and 1 − θ is the sum of the other
+    # shares; a probability is held as its logit.
+    if law == "beta" and basis:
+        log_p, log_q = log_shares_and_others(value) if basis == "log_" else log_probabilities(value)
+        a, b = marginal.args
+        return _beta_cdf(log_p, log_q, a, b)
 
-    # any other distribution: at the parameter itself
-    basis = next((prefix for prefix in TO_SITE if parameter.startswith(prefix)), "")  # "log_", "logit_" or ""
-    return np.asarray(marginal.cdf(TO_SITE[basis](value) if basis else value), float)
+    # gamma: of log θ less the logarithm of the scale
+    if law == "gamma" and basis == "log_":
+        log_of_unit_scale = value - np.log(marginal.kwds["scale"])
+        return _gamma_cdf(log_of_unit_scale, *marginal.args)
+
+    # any other distribution: of the parameter itself; `TO_SITE` has exp and the logistic function
+    theta = TO_SITE[basis](value) if basis else value
+    return np.asarray(marginal.cdf(theta), float)
 
 
 def log_shares_and_others(log_share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -30,20 +30,21 @@ def argument(value: Any, name: str) -> np.ndarray:
     value : the distribution
     name : such as "concentration"
     """
-    inner = _unwrapped(value)  # without `expand` and `to_event`, whose argument has its own shape
+    inner = _unwrapped(value)  # without `expand` and `to_event`, so that the argument has its own shape
     array = np.asarray(getattr(inner, name))
     if inner is value:
         return array
 
-    # The axes of the array are those of the batch, then those of one draw. `Gamma(2.0, 1.0).expand([3, 4])`, for
-    # example, has a number for its concentration, which here becomes (3, 4).
-    n_event_axes = len(inner.event_shape)  # of one draw: 0 of a gamma, 1 of a Dirichlet
+    # A distribution has axes of independent draws, and then those of one draw: none of a gamma, one of a Dirichlet.
+    # `Gamma(2.0, 1.0).expand([3, 4])` has the independent axes (3, 4), and its concentration 2.0 becomes (3, 4).
+    n_event_axes = len(inner.event_shape)
     full_shape = (*value.batch_shape, *value.event_shape)
-    batch_shape = full_shape[: len(full_shape) - n_event_axes]  # of the whole distribution
+    independent_shape = full_shape[: len(full_shape) - n_event_axes]
 
-    # the last axes as the argument has them: its concentrations (k,) for a Dirichlet, none for a number
-    event_shape = array.shape[array.ndim - min(n_event_axes, array.ndim) :]
-    return np.broadcast_to(array, batch_shape + event_shape)
+    # Last come the axes of one draw that the argument has: k concentrations of a Dirichlet, (k,); none of a number.
+    n_own_axes = min(n_event_axes, array.ndim)
+    own_shape = array.shape[array.ndim - n_own_axes :]
+    return np.broadcast_to(array, independent_shape + own_shape)
 
 
 def alike(a: Any, b: Any) -> bool:

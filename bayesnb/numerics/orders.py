@@ -30,10 +30,10 @@ def orders(d: int, pairs: int = PAIRS) -> Int[np.ndarray, "o d"]:
 
 
 def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int = PAIRS) -> Float[Array, "*s n d c"]:
-    """Shapley values φ_j, which add up to the value of all features whatever the orders: Σ_j φ_j = v(1 … d) − v(∅).
+    """The Shapley value of each feature: how much it adds to the value of the features before it, averaged over orders.
 
-    φ_j is what feature j adds to the value of the features before it, on average over orders. Exact for up to five
-    features, and for effects of at most two features together; otherwise it is an average over 2 · `pairs` orders.
+    The Shapley values φ_j add up to the value of all features, Σ_j φ_j = v(1 … d) − v(∅). They are exact for up to five
+    features, and for effects of at most two features together; otherwise they are averages over 2 · `pairs` orders.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def shapley(value: Callable[[Int[np.ndarray, " d"]], Array], d: int, pairs: int 
     total: Any = 0.0
     all_orders = orders(d, pairs)
     for order in all_orders:
-        # by the place k of a feature in the order: the value of the first k + 1 features, and what the last one adds
+        # v of the first feature of the order, of the first two, and so on, and what each adds to those before it
         values = value(order)  # (…, n, d, c)
         no_features = np.zeros_like(values[..., :1, :])  # v(∅) = 0, put in front so that the first gain is v itself
-        gain = np.diff(values, axis=-2, prepend=no_features)  # (…, n, d, c)
+        gain = np.diff(values, axis=-2, prepend=no_features)  # (…, n, d, c), in the order
 
-        # By feature: the inverse of the order, `argsort`, says at which place each feature is. In the order (2, 0, 1)
-        # feature 0 is at place 1, feature 1 at place 2, and feature 2 at place 0: the inverse is (1, 2, 0).
+        # In the order of the columns again: `argsort`, the inverse of the order, says at which place each feature is.
+        # In the order (2, 0, 1) feature 0 is at place 1, feature 1 at place 2, and feature 2 at place 0: (1, 2, 0).
         place = np.argsort(order)
         total = total + gain[..., place, :]
     return total / len(all_orders)
@@ -77,17 +77,19 @@ def shapley_of_cells(table: Callable[[Array], Array], x: Float[np.ndarray, "n d"
     no_cells = table(np.full((1, d), np.nan))[..., None, :]  # (…, 1, 1, c)
 
     def value(order: np.ndarray) -> np.ndarray:
-        # Copy k of the rows has the first k + 1 cells of the order: cell j at place k is in copy k and all later ones,
-        # `copies[k:]`. All other cells are missing.
-        copies = np.full((d, n, d), np.nan)
+        # d copies of the rows: copy k has the first k + 1 cells of the order, and all others are missing. So cell j at
+        # place k is in copy k and all later ones, `copies[k:]`.
+        copies = np.full((d, n, d), np.nan)  # (copy, row, cell)
         for k, j in enumerate(order):
             copies[k:, :, j] = x[:, j]
 
-        # all copies are scored as one table of d·n rows: copy 0 of all rows, then copy 1, … Split again into
-        # (…, copy, row, c), the axis of copies is moved behind that of the rows
-        log_p = table(copies.reshape(-1, d))  # (…, d·n, c)
+        # All copies are scored as one table: all rows of copy 0, then all rows of copy 1, and so on.
+        log_p = table(copies.reshape(d * n, d))  # (…, d·n, c)
+
+        # its rows split again by copy, and the axis of the copies moved behind that of the rows
         *lead, _, c = log_p.shape
-        by_row = np.moveaxis(log_p.reshape(*lead, d, n, c), -3, -2)  # (…, n, d, c): rows before copies
+        by_copy = log_p.reshape(*lead, d, n, c)
+        by_row = np.moveaxis(by_copy, -3, -2)  # (…, n, d, c)
         return by_row - no_cells
 
     return shapley(value, d)

@@ -65,26 +65,37 @@ def _register(cls: type) -> None:
     `jax.tree_util.register_dataclass` would say the same, but two classes with as many fields are then equal to JAX's
     caches (jaxlib 0.10.2), and a function compiled for one family is now and then run on another.
     """
-    import jax.export
+    import jax
 
-    # names of the fields that JAX sees as leaves, and of those that the dataclass marks as static, in this order
-    names = _names(cls) or ()
-    static = tuple(f.name for f in fields(cls) if f.metadata.get("static"))
+    # names of the fields that JAX sees as leaves, and of those that the dataclass marks as static
+    leaf_names = _names(cls) or ()
+    static_names = tuple(f.name for f in fields(cls) if f.metadata.get("static"))
+    all_names = (*leaf_names, *static_names)
 
     # An object → (its leaves, each with a key; its static fields). A key is how JAX names a leaf in messages, here as
     # an attribute, `.alpha`.
     def flatten(tree: Any) -> tuple[Any, Any]:
-        inside = [(jax.tree_util.GetAttrKey(name), getattr(tree, name)) for name in names]
-        return inside, tuple(getattr(tree, name) for name in static)
+        leaf_values = [(jax.tree_util.GetAttrKey(name), getattr(tree, name)) for name in leaf_names]
+        static_values = tuple(getattr(tree, name) for name in static_names)
+        return leaf_values, static_values
 
     # and back: JAX hands in the static fields first, and the leaves, perhaps changed, in the order of `flatten`
-    def unflatten(fixed: Iterable[Any], inside: Iterable[Any]) -> Any:
-        return cls(**dict(zip((*names, *static), (*inside, *fixed), strict=True)))
+    def unflatten(static_values: Iterable[Any], leaf_values: Iterable[Any]) -> Any:
+        values = (*leaf_values, *static_values)
+        return cls(**dict(zip(all_names, values, strict=True)))
 
     jax.tree_util.register_pytree_with_keys(cls, flatten, unflatten)
+    _register_for_export(cls)
 
-    # `jax.export` writes compiled functions to files. For arguments of this class it needs the static fields as bytes:
-    # JSON, in which a tuple is a list, which is made a tuple again.
+
+def _register_for_export(cls: type) -> None:
+    """Tell `jax.export`, which writes compiled functions to files, how to write the static fields of a dataclass.
+
+    It needs them as bytes: here as JSON, such as `[3, ["a", "b"]]` for the fields 3 and ("a", "b"). JSON has no tuples,
+    so a list that is read is made a tuple again.
+    """
+    import jax.export
+
     def to_json(values: Any) -> bytes:
         return json.dumps(values, default=methodcaller("item")).encode()  # NumPy's scalars have `item`
 

@@ -70,10 +70,14 @@ class PooledQuadratic(_Quadratic):
 
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, a: np.ndarray, b: np.ndarray) -> "PooledQuadratic":
-        """What q = Σ_j (x_j − μ_cj)²/σ_j² of each row and class is made of, before parameters are drawn.
+        """The squared distances of rows to the means of classes, as functions of random numbers to be drawn.
 
-        Given σ, means are μ_cj ~ Normal(m_cj, σ_j²/κ_cj). With δ = x − m, z standard normal and G ~ χ², q is taken as
-        Σ_j δ²/σ² + 2 z √(Σ_j δ²/(κσ²)) + w z² + w G and a constant; see the head of the module.
+        The distance is q = Σ_j (x_j − μ_cj)²/σ_j². Given σ, the means are random, μ_cj ~ Normal(m_cj, σ_j²/κ_cj). With
+        δ = x − m, z standard normal and G ~ χ², q has nearly the distribution of
+
+            Σ_j δ²/σ² + 2 z √(Σ_j δ²/(κ σ²)) + w z² + w G + offset,
+
+        with the right mean. So δ², δ²/κ, w, the degrees of freedom of G and the offset are made here, (n, c, …) each.
 
         Parameters
         ----------
@@ -82,15 +86,17 @@ class PooledQuadratic(_Quadratic):
         a, b : (d,) of the precisions, which the classes share: 1/σ_j² ~ Gamma(a_j, rate b_j)
         """
         is_observed = ~np.isnan(x)[:, None]  # (n, 1, d)
-        square = np.square(np.where(is_observed, x[:, None] - m, 0))  # δ², (n, c, d)
+        delta = np.where(is_observed, x[:, None] - m, 0)  # δ, (n, c, d); 0 where a cell is missing
+        square = np.square(delta)
 
-        # w = Σ κ⁻² / Σ κ⁻¹ over the observed cells
-        inverse_kappa = np.where(is_observed, 1 / kappa, 0)  # (n, c, d), 0 where a cell is missing
+        # w = Σ κ⁻² / Σ κ⁻¹ over the observed cells, (n, c)
+        inverse_kappa = np.where(is_observed, 1 / kappa, 0)  # (n, c, d)
         total = inverse_kappa.sum(-1)  # Σ κ⁻¹, (n, c)
         weight = np.square(inverse_kappa).sum(-1) / np.where(total > 0, total, 1)
 
-        # The mean of w z² + w G is w times the number of observed cells, and should be Σ κ⁻¹: the rest is a constant.
-        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)
+        # z² and G together have one degree of freedom for each observed cell, so w z² + w G has the mean w · degrees.
+        # It should be Σ κ⁻¹, as E Σ (x − μ)²/σ² is Σ δ²/σ² + Σ κ⁻¹; the difference is a constant.
+        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)  # (n, c)
         offset = total - degrees * weight
         return cls(weight, degrees, offset, square, slope=square * inverse_kappa, a=a, b=b)
 
@@ -127,10 +133,15 @@ class TiedQuadratic(_Quadratic):
 
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, nu: float, scale: np.ndarray) -> "TiedQuadratic":
-        """What q = (x − μ_c)ᵀΣ⁻¹(x − μ_c) of each row and class is made of, before parameters are drawn.
+        """The squared distances of rows to the means of classes, as functions of random numbers to be drawn.
 
-        Given Σ, means are μ_c ~ Normal(m_c, Σ/κ_c), so q needs only λ = δᵀΣ⁻¹δ of Σ, δ = x − m. With S = LLᵀ that is
-        ‖Aᵀ L⁻¹δ‖², with a random triangular A. See the head of the module.
+        The distance is q = (x − μ_c)ᵀΣ⁻¹(x − μ_c). Given Σ, the means are random, μ_c ~ Normal(m_c, Σ/κ_c). With
+        δ = x − m, λ = δᵀΣ⁻¹δ, z standard normal and G ~ χ²_{d−1}, q has the distribution of
+
+            λ + 2 z √(λ/κ_c) + z²/κ_c + G/κ_c.
+
+        Σ comes in by λ alone. With S = LLᵀ it is ‖Aᵀ L⁻¹δ‖², where A is a random triangular matrix, the same for all
+        rows and classes. So the vectors L⁻¹δ are made here.
 
         Parameters
         ----------
@@ -138,17 +149,21 @@ class TiedQuadratic(_Quadratic):
         m, kappa : (c, d) posterior centres of the means, and (c,) pseudo-rows behind them
         nu, scale : of the covariance, which the classes share: Σ ~ InverseWishart(ν, S)
         """
-        (n, d), c = x.shape, len(m)
+        n, d = x.shape
+        c = len(m)
         root = np.linalg.cholesky(scale)  # L
 
-        # v_c = L⁻¹ δ_c, (n, c, d)
+        # v = L⁻¹ δ of each row and class, (n, c, d): one system of equations with n·c right-hand sides
         delta = (x[:, None] - m).reshape(-1, d)  # (n·c, d)
         vectors = np.linalg.solve(root, delta.T).T.reshape(n, c, d)
 
-        # With fewer classes than features c numbers of each class do, as λ depends on products v_cᵀv_c′ only. A QR
-        # decomposition of the d × c matrix of all v_c has the same products RᵀR, so v_c becomes row c of Rᵀ.
+        # With fewer classes than features, c numbers for each v are enough, as the distribution of λ depends on the
+        # products vᵀv′ of a row's c vectors only. If V = QR has them as its columns, VᵀV = RᵀR: the columns of R have
+        # the same products.
         if c < d:
-            vectors = np.asarray(np.linalg.qr(vectors.swapaxes(-1, -2), mode="r")).swapaxes(-1, -2)
+            by_column = vectors.swapaxes(-1, -2)  # V of each row, (n, d, c)
+            r = np.asarray(np.linalg.qr(by_column, mode="r"))  # R, (n, c, c)
+            vectors = r.swapaxes(-1, -2)  # its columns as rows again
 
         # w = 1/κ_c, and all d cells of a row are there, so that no constant is needed
         weight = np.broadcast_to(1 / kappa, (n, c))
@@ -192,9 +207,10 @@ SharedQuadratic: TypeAlias = PooledQuadratic | TiedQuadratic
 
 
 def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draws of what all rows have in common: the scale that c classes share, and z and G of each class.
+    """Draws of the random numbers in squared distances of rows to means: a shared scale, and z and G of each class.
 
-    A quadratic form q of a row and a class is λ + 2 s z + w z² + w G, with λ and s² from the row and the scale.
+    A squared distance q of a row to a class is λ + 2 s z + w z² + w G, with λ and s² from the row and the scale. All
+    rows have the same draws. The scale is the covariance, or the variances, that c classes share.
 
     Parameters
     ----------
@@ -213,10 +229,12 @@ def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.n
     for_z = u[k : k + c]
     for_g = u[k + c :]
 
-    # χ² with 0 degrees of freedom is 0. `chdtri` inverts the probability above a value, which is as good for uniform
-    # numbers; `ndtri` is Φ⁻¹
+    scale = form.shared(for_scale)
+    z = ndtri(for_z)  # Φ⁻¹
+
+    # χ² with 0 degrees of freedom is 0. `chdtri` inverts the probability above a value, which is as good here.
     g = chdtri(form.freedom, for_g) if form.freedom else np.zeros((c, u.shape[1]))
-    return form.shared(for_scale), ndtri(for_z), g
+    return scale, z, g
 
 
 def random_quadratic_points(
@@ -251,34 +269,34 @@ def _chi_squares(freedom: int, c: int, n_points: int, seed: int) -> np.ndarray:
 
 
 def quadratic_table(form: SharedQuadratic, points: tuple[np.ndarray, np.ndarray, np.ndarray], at: Any) -> np.ndarray:
-    """−½ q of rows and classes at s draws, (n, c, s): the log density of a row but for what all classes share.
+    """−½ times the squared distance q of rows to the random means of classes, at several draws, (n, c, draws).
 
-    q = λ + 2 s z + w z² + w G, with λ and s² from the row and the scale, is what the squared distance of the row to the
-    random mean of the class is, given the scale.
+    It is the log density of a row but for what all classes share. q is λ + 2 s z + w z² + w G + offset: λ and s² depend
+    on the row and on the scale that the classes share, z and G are random, and w and the offset are numbers of the row.
 
     Parameters
     ----------
-    form : the quadratic forms of all rows
+    form : what q is made of, for all rows
     points : draws of the scale, z and G, as of `quadratic_points`
     at : which rows
     """
-    shared, z, g = points  # s draws of the scale; (c, s) each
-    rows = form.take(at)  # the forms of these rows
-    table, slope = rows.terms(shared)  # λ and s², (n, c, s)
+    scale, z, g = points  # z and G: (c, draws) each
+    rows = form.take(at)  # the same for these rows
+    q, s_squared = rows.terms(scale)  # λ and s², (n, c, draws)
 
     # the terms of q are added to λ in place, as the tables may be large: first 2 s z
-    linear = np.sqrt(slope, out=slope)
-    linear *= 2
-    linear *= z
-    table += linear
+    term = np.sqrt(s_squared, out=s_squared)
+    term *= 2
+    term *= z
+    q += term
 
-    # w z² + w G. The draws of G are those of a row without missing cells. A row with some has fewer degrees of freedom:
-    # its G is taken as that share of the draw which has the right mean.
+    # The draws of G are those of a row without missing cells. A row with some has fewer degrees of freedom: its G is
+    # taken as that share of the draw which has the right mean, for example 3/4 with 3 degrees of freedom instead of 4.
     share = np.maximum(rows.degrees - 1, 0) / max(form.freedom, 1)  # (n, c)
-    spread = g * share[..., None]
+    spread = g * share[..., None]  # becomes w z² + w G, (n, c, draws)
     spread += np.square(z)
     spread *= rows.weight[..., None]
-    table += spread
-    table += rows.offset[..., None]
-    table *= -0.5
-    return table
+    q += spread
+    q += rows.offset[..., None]
+    q *= -0.5
+    return q

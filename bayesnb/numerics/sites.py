@@ -155,25 +155,25 @@ def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
 
 @functools.cache
 def _block_scope() -> type:
-    """The class of `block_scope`; made at the first use, as its base class needs NumPyro.
+    """A class of NumPyro handlers that put a prefix before all names of a part of a model, but for the plate "row".
 
-    Several models, the blocks, are statements of one NumPyro model. Each may name a site "mu" and a plate "class";
-    under a scope these become "numbers.mu" and "numbers.class", so that names are unique.
+    A NumPyro model may be made of several models, each of some columns, which NumPyro runs one after the other. Each
+    may name a parameter "mu" and a plate "class"; under such a handler these become "numbers.mu" and "numbers.class",
+    so that names are unique. The class is made at the first use, as its base class needs NumPyro.
     """
     from numpyro.handlers import scope
 
     class BlockScope(scope):
-        """`numpyro.handlers.scope`, under which labels that all blocks share may be enumerated.
+        """NumPyro's `scope`, which puts a prefix before all names, with two differences.
 
         NumPyro hands each statement of a model, `sample` or `plate`, to its handlers as a message: a dict with the
         "type" and "name" of the statement, and with "cond_indep_stack", the plates around it. Each of these is a frame,
-        with the `name` of the plate and the axis `dim` that it has. NumPyro's `scope` puts a prefix before all names.
+        with the `name` of the plate and the axis `dim` that it has. A handler sees a message before the statement is
+        run, in `process_message`, and after it, in `postprocess_message`.
 
-        A block is the columns of one family of distributions. Two things are different here. All blocks have the same
-        rows, so their plate "row" keeps its name. And when labels are enumerated (NumPyro sums over their values), its
-        backend funsor keeps names of axes of its own: "dim_to_name" maps an axis, such as −1, to the name of its plate.
-        They get the prefix too. A handler sees a message before the statement is run, in `process_message`, and after
-        it, in `postprocess_message`.
+        The differences: all parts of the model have the same rows, so the plate "row" keeps its name. And when labels
+        are enumerated (NumPyro sums over their values), its backend funsor keeps names of axes of its own:
+        "dim_to_name" maps an axis, such as −1, to the name of its plate. They get the prefix too.
         """
 
         def process_message(self, msg: Any) -> None:

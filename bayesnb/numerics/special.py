@@ -107,7 +107,8 @@ def polygamma(k: int, x: Array | Scalar) -> Value:
 def log_normalize(table: Array, out: Any = None) -> Array:
     """Logarithms of numbers that sum to 1 along the last axis: log (exp(t) / Σ exp(t)), such as class probabilities.
 
-    Few classes and many rows go through by class, which NumPy does quickly.
+    A table of two axes has few classes and many rows. NumPy is quick on long rows, so it is transposed for the work,
+    some rows at a time.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def log_normalize(table: Array, out: Any = None) -> Array:
         normalized = np.empty_like(table) if out is None else out
         step = max(_CELLS // max(table.shape[1], 1), 1)  # rows that a core's cache holds
         for start in range(0, len(table), step):
-            # by class (c, rows); the largest is subtracted first, so that no exponential overflows
+            # transposed, (c, rows); the largest is subtracted first, so that no exponential overflows
             by_class = table[start : start + step].T.copy()
             by_class -= by_class.max(0)
             by_class -= np.log(np.exp(by_class).sum(0))
@@ -148,11 +149,12 @@ def most_probable(table: Array, log_prior: Array) -> Array:
     largest = table.max(1, keepdims=True)  # (n, 1)
     is_largest = table >= largest - _TIE * (1 + np.abs(largest))  # (n, c)
 
-    # Columns in the order of their priors, the largest first. Of truth values `argmax` gives the first True, which is
-    # then the largest entry with the largest prior. Priors 0.2, 0.5, 0.3 have the order (1, 2, 0); if the columns 0 and
-    # 2 share the largest entry, they are (F, T, T) in this order, and the first True is column 2.
+    # Columns in the order of their priors, the largest first: priors 0.2, 0.5, 0.3 have the order (1, 2, 0). If the
+    # columns 0 and 2 share the largest entry, they are (F, T, T) in this order. The first True, at position 1, is the
+    # largest entry with the largest prior: column 2. Of truth values `argmax` gives the position of the first True.
     by_prior = np.argsort(-log_prior, kind="stable")
-    return by_prior[is_largest[:, by_prior].argmax(1)]
+    position = is_largest[:, by_prior].argmax(1)  # (n,)
+    return by_prior[position]
 
 
 def log_floor(x: Array | Scalar) -> Value:
@@ -243,7 +245,10 @@ def log1p(v: Any) -> Any:
 
 
 def _inside(n: Any, a: Any, xp: Any) -> Any:
-    """n, moved up by rounding where a + n is 0 but for rounding: a row may carry all of a hyperparameter.
+    """A change n of a positive number a, moved so that a + n is positive where it would be 0 but for rounding.
+
+    The logarithm of a + n is taken afterwards. If n = −a is a row that carries all of a hyperparameter a, rounding may
+    make a + n 0 or slightly negative. It becomes 4 ε a then, ε the machine epsilon.
 
     Parameters
     ----------
@@ -252,14 +257,13 @@ def _inside(n: Any, a: Any, xp: Any) -> Any:
     xp : `numpy` or `jax.numpy`
     """
     rounding = 4 * xp.finfo(xp.result_type(a, n)).eps  # relative to a
-    least = (rounding - 1) * a  # just above −a: a + least is the rounding of a
-    if xp is np and np.all(n > least):  # nothing to move
+    smallest = (rounding - 1) * a  # just above −a
+    if xp is np and np.all(n > smallest):  # nothing to move
         return n
 
-    # Only where a + n is 0 but for rounding, on either side of 0. An n that is clearly below −a stays: it is an error,
-    # which shall show as NaN.
-    is_rounding = abs(n + a) < least + a
-    return xp.where(is_rounding, least, n)
+    # An n that is clearly below −a stays: it is an error, which shall show as NaN.
+    is_rounding = abs(n + a) < smallest + a
+    return xp.where(is_rounding, smallest, n)
 
 
 def _stirling_rest(x: Array | Scalar) -> Array | Scalar:

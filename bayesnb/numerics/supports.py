@@ -320,11 +320,12 @@ def checked_numbers(
     except ValueError:
         raise ValueError(f"`{name}` is shape {numbers.shape}; it needs {requirement}") from None
 
-    # One number for all places need be looked at only once: it is repeated if it is the only one (size 1) and there are
-    # more places (1 < full.size). A matrix or a simplex can be judged only in its full shape.
+    # A single number that stands for many is looked at only once. A matrix or a simplex can be judged only in its full
+    # shape.
     kind = support.support.kind if isinstance(support, Field) else support.kind
-    is_repeated = numbers.size == 1 < full.size and kind not in ("matrix", "simplex")
-    if not np.all(support.holds(numbers if is_repeated else full, d)):
+    is_repeated = numbers.size == 1 and full.size > 1 and kind not in ("matrix", "simplex")
+    to_check = numbers if is_repeated else full
+    if not np.all(support.holds(to_check, d)):
         raise ValueError(f"`{name}` is {shortened(value)}; it needs to be {support.describe(d)}")
     return full
 
@@ -369,8 +370,8 @@ def _checked_field(label: str, value: Any, field: Field, sizes: Mapping[str, int
     field : what the family declares about it
     sizes : lengths of the axes by name; an axis without one is as long as the value has it
     """
-    # A limit is the smallest value in an improper prior, such as a = −½ of a variance. It counts once for each class: a
-    # field that C classes share may go down to C times the limit.
+    # A limit is the smallest value in an improper prior, such as a = −½ of a variance. If it counts once for each
+    # class, a field that C classes share may go down to C times the limit.
     if field.per_class and field.limit is not None:
         field_of_all = replace(field, limit=field.limit * sizes["class"])
     else:
@@ -378,12 +379,14 @@ def _checked_field(label: str, value: Any, field: Field, sizes: Mapping[str, int
     d = sizes["feature"]
     numbers = as_numbers(label, value, f"numbers: {field_of_all.describe(d)}")
 
-    # The length of each axis: as `sizes` has it, otherwise as the value has it. Axes that the value lacks on its left
-    # have length 1: for the axes ("class", "level") and a value of shape (5,) the lengths are (1, 5).
+    # The lengths of the axes that the value itself has. Axes that it lacks on its left have length 1: for the axes
+    # ("class", "level") and a value of shape (5,) the lengths are (1, 5).
     n_axes = len(field.axes)
     lengths = ((1,) * n_axes + numbers.shape)[-n_axes:]
-    own_length = dict(zip(field.axes, lengths, strict=True))
-    length_of = {**own_length, **sizes, "one": 1}  # later entries replace earlier ones
+    own_length = dict(zip(field.axes, lengths, strict=True))  # {"class": 1, "level": 5}
+
+    # Known lengths take their place; later entries of a dict replace earlier ones. With 3 classes the shape is (3, 5).
+    length_of = {**own_length, **sizes, "one": 1}
     shape = tuple(length_of[axis] for axis in field.axes)
     return np.array(checked_numbers(label, value, shape, field_of_all, d))
 
@@ -403,11 +406,13 @@ def improper(block: Any) -> str | None:
         if field.limit is None or not isinstance(value, np.ndarray):
             continue
 
-        # the first number that is not positive, and where it stands, such as "class 0, feature 3"
         is_proper = np.isfinite(value) & (value > 0)
-        at_limit = np.argwhere(~is_proper)  # one index a row
-        if len(at_limit):
-            index = tuple(at_limit[0])
-            position = ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, index, strict=False) if axis != "one")
-            return f"{key} is {value[index]:g} ({position})"
+        indices = np.argwhere(~is_proper)  # of the numbers that are not, one index a row
+        if not len(indices):
+            continue
+
+        # the first of them and where it stands: the index (0, 3) is written as "class 0, feature 3"
+        index = tuple(indices[0])
+        position = ", ".join(f"{axis} {i}" for axis, i in zip(field.axes, index, strict=False) if axis != "one")
+        return f"{key} is {value[index]:g} ({position})"
     return None

@@ -113,11 +113,12 @@ class RowWeights:
         return replace(self, values=self.values[rows])
 
     def terms(self, pointwise: Float[np.ndarray, "*sums n"], groups: Int[np.ndarray, " n"] | None = None) -> Terms:
-        """The terms of a sum Σ_i w_i t_i over rows that are independent of each other, for its standard error.
+        """The independent terms of which a sum Σ_i w_i t_i over rows is made, as its standard error needs them.
 
-        They are weighted terms, the weight of each, and how often it occurs. Those of rows of weight 0, which may be
-        infinite, are left out. Terms t = 5, 7 with the weights 2, 1 are three terms 5, 5, 7 if the weights count rows,
-        and the two terms 10, 7 if they are importance. In one group both rows are the single term 17.
+        Two rows with t = 5, 7 and the weights 2, 1 have the sum 17. If the weights count rows, it is made of three
+        terms 5, 5, 7: the values 5, 7, which occur 2 and 1 times. If they are importance, it is made of the two terms
+        10, 7, each of which occurs once. If both rows are in one group, it is the single term 17. Rows of weight 0,
+        whose t may be infinite, have none.
 
         Parameters
         ----------
@@ -131,10 +132,12 @@ class RowWeights:
         # groups: one term each, the sums of w t and of w over its rows
         if groups is not None:
             _, group = np.unique(groups[has_weight], return_inverse=True)  # numbers 0, 1, … without gaps
-            group_weight = np.bincount(group, w)  # Σ w over the rows of each group, (g,)
 
-            # Σ w t over the rows of each group, along the last axis, (…, g)
-            sums = np.apply_along_axis(lambda values: np.bincount(group, values), -1, w * t)
+            def sum_by_group(values: np.ndarray) -> np.ndarray:  # (m,) → (g,)
+                return np.bincount(group, values)
+
+            sums = np.apply_along_axis(sum_by_group, -1, w * t)  # along the last axis, (…, g)
+            group_weight = sum_by_group(w)
             return Terms(sums, group_weight, times=np.ones(len(group_weight)))
 
         # counts: w equal terms a row, of weight 1; importance: one term a row, of weight w

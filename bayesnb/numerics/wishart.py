@@ -30,10 +30,10 @@ def log_multigamma(nu: Float[Value, "*s"], d: int) -> Float[Value, "*s"]:
 def log_gain(
     nu: Float[Value, "*s"], n: Float[Value, "*s"], scale: Float[Array, "*s d d"], growth: Float[Array, "*s d d"]
 ) -> Float[Value, "*s"]:
-    """By how much data raise the log normaliser A of an inverse Wishart density: log A(ν + n, S + G) − log A(ν, S).
+    """How much n rows change the log normaliser of an inverse Wishart density: log A(ν + n, S + G) − log A(ν, S).
 
-    It is log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|, because the normaliser of
-    InverseWishart(ν, S) is A = 2^(νd/2) Γ_d(ν/2) |S|^(−ν/2), with Γ_d the multivariate gamma function.
+    The normaliser of InverseWishart(ν, S) is A = 2^(νd/2) Γ_d(ν/2) |S|^(−ν/2), with Γ_d the multivariate gamma
+    function. So the change is log Γ_d((ν+n)/2)/Γ_d(ν/2) − ½(ν+n) log |S+G|/|S| − ½n log |S/2|.
 
     Parameters
     ----------
@@ -69,9 +69,10 @@ def log_det(matrix: Float[Array, "*s d d"]) -> Float[Value, "*s"]:
 def whitened(
     x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Array, "*s #c d d"]
 ) -> Float[Array, "*s c n d"]:
-    """R_c (x_i − m_c) with R = L⁻¹, S = LLᵀ: rows with covariance S about m, turned into ones with unit covariance.
+    """Rows turned into ones with mean 0 and unit covariance, R_c (x_i − m_c), for each class: (…, c, n, d).
 
-    If z = R(x − m), then zᵀz = (x − m)ᵀS⁻¹(x − m). A matrix that the classes share meets each row once.
+    R = L⁻¹ with S = LLᵀ the covariance of the class. If z = R(x − m), then zᵀz = (x − m)ᵀS⁻¹(x − m). A matrix R that
+    the classes share is multiplied with each row only once.
 
     Parameters
     ----------
@@ -115,10 +116,10 @@ def squares(x: Float[Array, "n d"], loc: Float[Array, "*s c d"], root: Float[Arr
 def inverse_wishart_factors(
     key: Key, nu: Float[Value, "*c"], scale: Float[Array, "*c d d"], shape: tuple[int, ...] = ()
 ) -> Float[Array, "*s d d"]:
-    """Draws of a matrix B with Σ = BBᵀ ~ InverseWishart(ν, S), with `shape` in front.
+    """Draws of a matrix B such that the covariance Σ = BBᵀ is InverseWishart(ν, S), with `shape` in front.
 
-    Bartlett's decomposition: Σ⁻¹ = C⁻ᵀ A Aᵀ C⁻¹ with S = CCᵀ and A lower triangular, A_ii² ~ χ²(ν − i), i = 0 … d−1,
-    A_ij ~ Normal(0, 1) below the diagonal; so B = C A⁻ᵀ.
+    With S = CCᵀ it is Bartlett's decomposition: Σ⁻¹ = C⁻ᵀ A Aᵀ C⁻¹, where A is lower triangular, and its entries are
+    independent: A_ii² ~ χ²(ν − i) for i = 0 … d−1, and A_ij ~ Normal(0, 1) below the diagonal. So B = C A⁻ᵀ.
 
     Parameters
     ----------
@@ -128,16 +129,19 @@ def inverse_wishart_factors(
     d = scale.shape[-1]
     first, second = split(key, 2)  # independent streams of random numbers
 
-    # A: χ²(ν − i) is twice a Gamma((ν − i)/2) draw, so this is log A_ii
-    diagonal = 0.5 * (log_gamma(first, half_degrees(nu, d), shape) + np.log(2))  # (…, d)
-    xp = namespace(diagonal)  # numpy, or jax.numpy for JAX arrays
-    below = xp.tril(normal(second, (*diagonal.shape, d)), -1)  # (…, d, d)
-    a = below + xp.exp(diagonal)[..., None] * xp.eye(d)  # normal entries below the diagonal, A_ii on it
+    # log A_ii: χ²(ν − i) is twice a Gamma((ν − i)/2) draw, and `half_degrees` is (ν − i)/2
+    log_diagonal = 0.5 * (log_gamma(first, half_degrees(nu, d), shape) + np.log(2))  # (…, d)
+
+    # A: normal entries below the diagonal, A_ii on it, and 0 above
+    xp = namespace(log_diagonal)  # numpy, or jax.numpy for JAX arrays
+    below = xp.tril(normal(second, (*log_diagonal.shape, d)), -1)  # (…, d, d)
+    a = below + xp.exp(log_diagonal)[..., None] * xp.eye(d)
 
     # B = C A⁻ᵀ = (A⁻¹ Cᵀ)ᵀ
     c = xp.linalg.cholesky(scale)
-    transposed = xp.broadcast_to(c.swapaxes(-1, -2), a.shape)  # Cᵀ
-    return xp.linalg.solve(a, transposed).swapaxes(-1, -2)
+    c_transposed = xp.broadcast_to(c.swapaxes(-1, -2), a.shape)
+    b_transposed = xp.linalg.solve(a, c_transposed)
+    return b_transposed.swapaxes(-1, -2)
 
 
 @dataclass(frozen=True)
@@ -184,14 +188,18 @@ class InverseWishartMarginal:
         d = self.scale.shape[-1]
         sigma = np.asarray(matrix)
 
-        # A is the Cholesky factor of CᵀΣ⁻¹C. With Σ = RRᵀ, Σ⁻¹ = R⁻ᵀR⁻¹, so CᵀΣ⁻¹C = (R⁻¹C)ᵀ(R⁻¹C)
-        c = np.linalg.cholesky(self.scale)
-        root = np.linalg.solve(np.linalg.cholesky(sigma), np.broadcast_to(c, sigma.shape))  # R⁻¹C
-        a = np.linalg.cholesky(root.swapaxes(-1, -2) @ root)
+        # CᵀΣ⁻¹C: with Σ = RRᵀ, Σ⁻¹ = R⁻ᵀR⁻¹, it is QᵀQ with Q = R⁻¹C
+        c = np.broadcast_to(np.linalg.cholesky(self.scale), sigma.shape)
+        r = np.linalg.cholesky(sigma)
+        q = np.linalg.solve(r, c)
+        wishart = q.swapaxes(-1, -2) @ q
 
-        # its squared diagonal, d χ² variables with ν − i degrees of freedom, and the normal entries below it
-        squares = np.square(np.diagonal(a, axis1=-2, axis2=-1))
+        # A, and its squared diagonal: d χ² variables with ν − i degrees of freedom
+        a = np.linalg.cholesky(wishart)
+        squares = np.square(np.diagonal(a, axis1=-2, axis2=-1))  # (…, d)
         of_diagonal = stats.chi2.cdf(squares, 2 * half_degrees(self.nu, d))  # `half_degrees` is (ν − i)/2
+
+        # its normal entries below the diagonal
         i, j = np.tril_indices(d, -1)
-        below = stats.norm.cdf(a[..., i, j])
+        below = stats.norm.cdf(a[..., i, j])  # (…, d(d−1)/2)
         return np.concatenate([of_diagonal, below], -1)

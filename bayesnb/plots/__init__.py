@@ -4,6 +4,8 @@ The functions do not show, save or restyle a figure, and make a new figure only 
 line, marker or position as well as by colour. The colours (Okabe & Ito 2008) suit colour-blind readers.
 """
 
+from .contributions import feature_effect as feature_effect
+from .contributions import nomogram as nomogram
 from .parameters import parameter_intervals as parameter_intervals
 from .parameters import prior as prior
 from .parameters import prior_to_posterior as prior_to_posterior
@@ -14,6 +16,7 @@ from .predictions import class_probabilities as class_probabilities
 from .predictions import comparison as comparison
 from .predictions import decision_regions as decision_regions
 from .predictions import feature_weights as feature_weights
-from .predictions import nomogram as nomogram
 from .predictions import pit as pit
 from .predictions import reliability as reliability
+from .ranking_curves import precision_recall as precision_recall
+from .ranking_curves import roc as roc

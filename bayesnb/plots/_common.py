@@ -5,6 +5,9 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pandas as pd
+
+from ..numerics.arrays import Float
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -168,6 +171,23 @@ def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -
     ax.legend(entries, names, loc="upper left", bbox_to_anchor=(1, 1), frameon=False, **settings)
 
 
+def legend_above(ax: Drawn, columns: int = 1, title: str | None = None) -> None:
+    """A legend above the Axes, where no curve is, in a number of columns, with a title on top of it."""
+    entries, names = ax.get_legend_handles_labels()
+    ax.legend(
+        entries,
+        names,
+        title=title,
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=columns,
+        frameon=False,
+        alignment="left",
+        borderaxespad=0.2,
+        columnspacing=1.2,
+    )
+
+
 def list_down(ax: Drawn, names: Collection[Any], max_letters: int = 24, has_legend: bool = False) -> None:
     """Names on the vertical axis, one line each at 0, 1, 2, …, the first on top.
 
@@ -217,3 +237,40 @@ def class_at(estimator: Any, label: Any) -> int:
     if len(matches) != 1:
         raise ValueError(f"`label` is {label!r}; the classes are {estimator.classes_.tolist()}")
     return int(matches[0])
+
+
+def numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
+    """The finite cells of column j of an array or data frame; ValueError if it holds no numbers.
+
+    The m of the n cells that are numbers are kept: text, missing cells and infinities are left out.
+    """
+    values = X.iloc[:, j] if hasattr(X, "iloc") else np.asarray(X)[:, j]
+    # "coerce" makes NaN of what is no number, where the default would raise
+    cells = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float)  # (n,), NaN where a cell is no number
+    numbers = cells[np.isfinite(cells)]
+    if not len(numbers):
+        raise ValueError(f"`feature` {feature_name(estimator, j)} holds no numbers in `X`; choose a column of numbers")
+    return numbers
+
+
+def rows_with_one_column(estimator: Any, X: Any, j: int, grid: Float[np.ndarray, " n"]) -> Any:
+    """Rows that hold the grid in column j and are missing elsewhere: a data frame if X is one, else an array.
+
+    Parameters
+    ----------
+    X : rows of the user, of which only the type and the columns are taken
+    grid : (n,) numbers
+    """
+    n = len(grid)
+    if not hasattr(X, "iloc"):  # an array
+        table = np.full((n, estimator.n_features_in_), np.nan)
+        table[:, j] = grid
+        return table
+
+    # n copies of the first row of X have the names and the order of its columns; then their cells are replaced
+    rows = X.iloc[np.zeros(n, int)].reset_index(drop=True)
+    for name in X.columns:
+        # a new column of floats, whatever type the column had
+        rows[name] = np.nan
+    rows[X.columns[j]] = grid
+    return rows

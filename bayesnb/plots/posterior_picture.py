@@ -5,14 +5,26 @@ import warnings
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from ..analysis.importance import fitted_copy
 from ..estimators._suited import check_independent
 from ..numerics.arrays import Float, Scalar
 from ..numerics.supports import check_level
 from ..posterior.intervals import means_and_intervals
-from ._common import PALETTE, Drawn, class_at, column, feature_name, intervals, legend, name_axes, new_axes, plain_text
+from ._common import (
+    PALETTE,
+    Drawn,
+    class_at,
+    column,
+    feature_name,
+    intervals,
+    legend,
+    name_axes,
+    new_axes,
+    numbers_of,
+    plain_text,
+    rows_with_one_column,
+)
 
 _POSTERIOR, _MAP = PALETTE[0], PALETTE[4]  # blue and vermilion of Okabe & Ito
 _POINTS = 201  # of a curve
@@ -123,12 +135,12 @@ def _draw_curve(estimator: Any, X: Any, k: int, j: int, level: Scalar, ax: Drawn
     k, j : numbers of the class and of the column
     level : posterior mass of the intervals
     """
-    cells = _numbers_of(estimator, X, j)
+    cells = numbers_of(estimator, X, j)
     margin = 0.1 * (cells.max() - cells.min())
     grid = np.linspace(cells.min() - margin, cells.max() + margin, _POINTS)
 
     # a row for each point of the grid, and what the posterior and the posterior predictive say of class k there
-    rows = _rows_with_one_column(estimator, X, j, grid)
+    rows = rows_with_one_column(estimator, X, j, grid)
     posterior = means_and_intervals(estimator.posterior_, estimator.model_.encode(rows), level)
     low, high = posterior.ends[:, k].T  # (points,) each
     # the parameters integrated out, whatever the estimator's own setting is
@@ -152,40 +164,3 @@ def _map_proba(estimator: Any, rows: Any, k: int) -> Float[np.ndarray, " n"]:
         warnings.filterwarnings("ignore", "the posterior mode has parameters on the boundary")
         proba: np.ndarray = nb.predict_proba(rows)
     return proba[:, k]
-
-
-def _numbers_of(estimator: Any, X: Any, j: int) -> Float[np.ndarray, " m"]:
-    """The finite cells of column j of an array or data frame; ValueError if it holds no numbers.
-
-    The m of the n cells that are numbers are kept: text, missing cells and infinities are left out.
-    """
-    values = X.iloc[:, j] if hasattr(X, "iloc") else np.asarray(X)[:, j]
-    # "coerce" makes NaN of what is no number, where the default would raise
-    cells = pd.to_numeric(pd.Series(values), errors="coerce").to_numpy(float)  # (n,), NaN where a cell is no number
-    numbers = cells[np.isfinite(cells)]
-    if not len(numbers):
-        raise ValueError(f"`feature` {feature_name(estimator, j)} holds no numbers in `X`; choose a column of numbers")
-    return numbers
-
-
-def _rows_with_one_column(estimator: Any, X: Any, j: int, grid: Float[np.ndarray, " n"]) -> Any:
-    """Rows that hold the grid in column j and are missing elsewhere: a data frame if X is one, else an array.
-
-    Parameters
-    ----------
-    X : rows of the user, of which only the type and the columns are taken
-    grid : (n,) numbers
-    """
-    n = len(grid)
-    if not hasattr(X, "iloc"):  # an array
-        table = np.full((n, estimator.n_features_in_), np.nan)
-        table[:, j] = grid
-        return table
-
-    # n copies of the first row of X have the names and the order of its columns; then their cells are replaced
-    rows = X.iloc[np.zeros(n, int)].reset_index(drop=True)
-    for name in X.columns:
-        # a new column of floats, whatever type the column had
-        rows[name] = np.nan
-    rows[X.columns[j]] = grid
-    return rows

@@ -10,10 +10,8 @@ from ..analysis.importance import fitted_copy
 from ..analysis.score_split import monotone, score_split
 from ..estimators._input import places_of
 from ..estimators._suited import check_own
-from ..numerics.arrays import Float, Scalar
+from ..numerics.arrays import Float
 from ..numerics.supports import check_least
-from ..posterior.explanation import OTHERS, PRIOR
-from ..posterior.held_out import column_of
 from ..posterior.intervals import posterior_means
 from ._common import (
     Drawn,
@@ -23,16 +21,17 @@ from ._common import (
     ink,
     intervals,
     legend,
+    legend_above,
     line,
     list_down,
     marker,
     name_axes,
     new_axes,
     plain_text,
-    shorten_middle,
     zero_line,
 )
 
+_MAX_ROWS = 200  # of class probabilities: more are one solid band
 _GREY = "#8a8a8a"  # on white and on black
 
 
@@ -41,7 +40,8 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
 
     A point is the posterior mean of the class probability, and its interval is that of `predict_interval`, over the
     same points or draws of the parameters. The dash is `predict_proba` under the current `estimate`. Its default, the
-    Bayes predictive, also learns from the new row, so it may lie outside the interval.
+    Bayes predictive, also learns from the new row, so it may lie outside the interval. Of more than 200 rows, 200 at
+    even ranks are shown.
 
     Parameters
     ----------
@@ -82,19 +82,24 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
     order = np.argsort(mean, kind="stable")  # (n,) positions
     rank = np.argsort(order) + 1  # (n,)
 
+    # of many rows those at even ranks
+    n = len(mean)
+    shown = order[np.linspace(0, n - 1, min(n, _MAX_ROWS)).round().astype(int)]  # positions
+
     # points and intervals, by true class; then the dashes of all rows
-    size = float(np.clip(240 / len(mean), 1.5, 4))  # of a mark, in points: the more rows, the smaller
-    for c in np.unique(truth).tolist():
-        rows = order[truth[order] == c]  # positions of the rows of this class, in ascending order of the mean
+    size = float(np.clip(240 / len(shown), 1.5, 4))  # of a mark, in points: the more rows, the smaller
+    for c in np.unique(truth[shown]).tolist():
+        rows = shown[truth[shown] == c]  # positions of the rows of this class, in ascending order of the mean
         style = _class_style(estimator, c, ax)
         intervals(ax, rank[rows], low[rows], mean[rows], high[rows], upright=True, markersize=size, **style)
-    ax.scatter(rank, estimator.predict_proba(X)[:, k], s=size**2, marker="_", color=_GREY)
+    ax.scatter(rank[shown], estimator.predict_proba(X)[shown, k], s=size**2, marker="_", color=_GREY)
 
     ax.set_ylim(-0.02, 1.02)
     label_text = plain_text(estimator.classes_[k])
+    shown_rows = "rows" if len(shown) == n else f"{len(shown)} of {n:,} rows"
     name_axes(
         ax,
-        "rows; dash is predict_proba,\nwhich also learns from the row",
+        f"{shown_rows}; dash is predict_proba,\nwhich also learns from the row",
         f"mean probability of {label_text}, 90% interval",
     )
     if y is not None:
@@ -257,115 +262,6 @@ def _legend_of_regions(ax: Drawn, has_draws: bool) -> None:
         ax.plot([], [], color=ink(ax), linewidth=width, label=name)
     # of many classes some may be left out of the legend, but not these lines
     legend(ax, last=len(widths))
-
-
-def nomogram(
-    estimator: Any,
-    x: Any,
-    *,
-    label: Any = None,
-    against: Any = None,
-    level: Scalar = 0.9,
-    n_draws: int = 1000,
-    feature_names: Any = None,
-    ax: Drawn | None = None,
-) -> Drawn:
-    """What each feature of one row adds to the log odds of a class, with its posterior interval.
-
-        log p(x, y = a)/p(x, y = b) = log p(a)/p(b) + Σ_j contribution of feature j
-
-    The points are posterior means, and the intervals are quantiles of the same draws of θ. The sum of the points is the
-    last line. A vertical mark there is the log odds of `predict_proba` under the current `estimate`. The default,
-    "predictive", takes the logarithm of an average over θ, so it also learns from the row, and may lie outside. The 12
-    largest contributions are shown, and the others share one line. The method `explain` returns the contributions to
-    `predict_proba` as a table, and defines the contribution if features depend on each other.
-
-    Parameters
-    ----------
-    estimator : a fitted estimator; of a calibrated one the model inside, whose log odds the map takes
-    x : (1, d) a single row, as in `predict`
-    label, against : classes a and b, by default the most probable ones
-    level : posterior mass inside, between 0 and 1
-    n_draws : number of draws of θ, which give the means and the intervals
-    feature_names : (d,) names of the features, by default the columns of the data frame
-    ax : Axes to draw on, by default those of a new figure; they are returned
-
-    Raises
-    ------
-    ValueError
-        if `x` is not a single row, or if a label is not a class or both are the same
-
-    References
-    ----------
-    Možina, Demšar, Kattan & Zupan (2004), Nomograms for visualization of naive Bayesian classifier, PKDD.
-
-    Examples
-    --------
-    >>> import bayesnb
-    >>> votes = bayesnb.datasets.load("votes")
-    >>> nb = bayesnb.CategoricalNB().fit(votes.X, votes.y)
-    >>> ax = bayesnb.plots.nomogram(nb, votes.X[:1])
-    """
-    model = estimator
-    if not hasattr(estimator, "predict_joint_log_proba"):  # a calibrated estimator, which holds the model
-        model = getattr(estimator, "estimator_", estimator)
-    check_own(model, "a nomogram")  # TypeError, with advice, unless the estimator can do that
-    with_names = fitted_copy(model, feature_names)  # another thread may fit the original meanwhile
-
-    # Contributions to the log odds of each class against class b. There is an entry for the class prior, one for each
-    # of the 12 features that contribute most to class a, and one for all others. Each has a posterior mean, and the
-    # ends of an interval, in tables (entries, c).
-    a, b = _two_classes(model, x, label, against)  # class numbers
-    parts, _ = model.model_.contributions(x, against=model.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
-    not_features = {PRIOR: "class prior", OTHERS: "other features"}
-    names = [not_features.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
-
-    # A line for each entry, and below them one for the sum. Column a of a table is the log odds of class a against b.
-    ax = ax or new_axes()
-    lines = np.arange(len(names))
-    intervals(ax, lines, parts.low[:, a], parts.mean[:, a], parts.high[:, a], color=ink(ax), marker="o")
-    last = np.array([len(names)])  # the height of the sum
-    total = parts.total_low[:, a], parts.total_mean[:, a], parts.total_high[:, a]  # (1,) each
-    intervals(ax, last, *total, color=colour(4), marker="D")
-    ax.plot(parts.total[0, a], len(names), linestyle="", marker="|", markersize=12, color=colour(4))  # `predict_proba`
-    zero_line(ax)
-    ax.axhline(len(names) - 0.5, color=ink(ax), linewidth=0.8)
-
-    list_down(ax, [*names, "log odds"], 36)  # names down the vertical axis
-    name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in model.classes_[[a, b]])
-    name_axes(
-        ax,
-        f"log odds of {name_a} against {name_b}, nats, {level:.0%} interval\n"
-        "(bar in the last line: predict_proba, which also learns from the row)",
-    )
-    return ax
-
-
-def _two_classes(estimator: Any, x: Any, label: Any, against: Any) -> tuple[int, int]:
-    """Numbers (a, b) of the two classes whose log odds are shown for a single row x.
-
-    - a is the class `label`, and b the class `against`, where these are given.
-    - Where one is None, the most probable class that is not taken yet is used, for a first.
-
-    ValueError where `x` has more rows, or there are no two classes.
-    """
-    log_joint = estimator.predict_joint_log_proba(x)  # (1, c)
-    if log_joint.shape[0] != 1:
-        raise ValueError(f"`x` has {log_joint.shape[0]} rows; give a single row, such as X[[0]] or X.iloc[[0]]")
-    a = None if label is None else class_at(estimator, label)
-    b = None if against is None else class_at(estimator, against)
-
-    # The classes that are not taken yet, the most probable one first. For example, with the log joint probabilities
-    # (−3, −1, −2) they are 1, 2, 0; without `label` and `against`, a is 1 and b is 2.
-    by_probability = np.argsort(-log_joint[0], kind="stable").tolist()
-    remaining = [k for k in by_probability if k not in (a, b)]
-    if a is None and remaining:
-        a = remaining.pop(0)
-    if b is None and remaining:
-        b = remaining.pop(0)
-    if a is None or b is None or a == b:
-        raise ValueError(f"`label` and `against` are {label!r} and {against!r}; log odds need two classes")
-    return a, b
 
 
 def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn | None = None) -> Drawn:
@@ -533,16 +429,17 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
 
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="predicted probability", ylabel="share of events")
 
-    # the Brier score and its parts, in the lower right corner
-    split = score_split(y, p)  # (score, miscalibration, discrimination, uncertainty)
-    scores = "Brier {:.3f}\nMCB {:.3f}\nDSC {:.3f}\nUNC {:.3f}".format(*split)
-    ax.text(0.97, 0.05, scores, transform=ax.transAxes, ha="right", color=ink(ax))
-    ax.legend(frameon=False, loc="upper left")
+    # the Brier score and its parts stand above the legend, outside of the curve
+    split = score_split(y, p)
+    parts = f"MCB {split.miscalibration:.3f} − DSC {split.discrimination:.3f} + UNC {split.uncertainty:.3f}"
+    legend_above(ax, columns=3, title=f"Brier {split.score:.3f} = {parts}")
     return ax
 
 
 def comparison(result: Any, *, axes: Any = None) -> Any:
     """Compare models: leave-one-out relative to the best, and evidence relative to the largest, one row a model.
+
+    Evidence has a panel if at least two models have one.
 
     Parameters
     ----------
@@ -551,7 +448,7 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
 
     Returns
     -------
-    array of two Axes
+    array of two Axes, or of one
         elpd_diff ± se_diff, and log_bayes_factor, in nats. A model without an evidence has no point
 
     Raises
@@ -570,11 +467,13 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     # the result of `compare` holds its table; what has none is taken for the table itself
     table = getattr(result, "table", result)
     _check_columns("result", table, ["elpd_diff", "se_diff", "log_bayes_factor"], "`bayesnb.compare` returns")
-    if axes is None:
-        axes = new_axes(2, sharey=True, figsize=(8, 1.2 + 0.4 * len(table)))
+    is_given = axes is not None
+    if not is_given:
+        n_panels = 2 if table["log_bayes_factor"].notna().sum() >= 2 else 1
+        axes = new_axes(n_panels, sharey=True, figsize=(4 * n_panels, 1.2 + 0.4 * len(table)))
     # two Axes, as a list or as Matplotlib's array of any shape
     pair = np.asarray(axes, object).ravel()
-    if len(pair) != 2:
+    if is_given and len(pair) != 2:
         raise ValueError(f"`axes` has {len(pair)} Axes; give two")
 
     difference = table["elpd_diff"].to_numpy()  # (models,) nats, as all below
@@ -582,9 +481,10 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     log_factor = table["log_bayes_factor"].to_numpy(float)
     no_error = 0 * log_factor  # evidence has no standard error
     _draw_models(pair[0], table.index, difference, difference_error)
-    _draw_models(pair[1], table.index, log_factor, no_error)
     pair[0].set_xlabel("elpd difference ± standard error, nats")
-    pair[1].set_xlabel("log Bayes factor, nats")
+    if len(pair) == 2:
+        _draw_models(pair[1], table.index, log_factor, no_error)
+        pair[1].set_xlabel("log Bayes factor, nats")
     return pair
 
 
@@ -691,11 +591,3 @@ def _class_style(estimator: Any, k: int, ax: Drawn) -> dict[str, Any]:
     if k < 0:
         return {"color": ink(ax), "marker": "o"}
     return marker(k) | {"label": plain_text(estimator.classes_[k])}
-
-
-def _cell(estimator: Any, x: Any, j: int) -> str:
-    """Feature j of a single row x and its value, as "name = value"."""
-    row = x if hasattr(x, "shape") else np.asarray(x)
-    value = column_of(row, j)[0]
-    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else shorten_middle(value, 12)
-    return f"{shorten_middle(feature_name(estimator, j), 20)} = {shown}"

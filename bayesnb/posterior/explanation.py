@@ -26,7 +26,9 @@ _NEGLIGIBLE = 1e-9  # share of the log odds below which all other features are n
 
 Odds: TypeAlias = Callable[[np.ndarray], np.ndarray]  # from log p of all classes to log odds of each
 
-PRIOR, OTHERS = -1, -2  # what stands for the class prior and for all other features among the numbers of the features
+# what stands for the class prior and for all other features among the numbers of the features; in discriminative models
+# also for pairs of features, and for what averaging adds
+PRIOR, OTHERS, PAIRS, AVERAGING = -1, -2, -3, -4
 
 # what is said of a row is an array of k + 3 slots: class prior, k features that are listed, all others, the log odds
 _OTHERS_SLOT, _TOTAL_SLOT = -2, -1
@@ -39,7 +41,8 @@ class Contributions:
 
     Fields
     ------
-    row, feature : (t,) of each entry; the feature is PRIOR for the class prior and OTHERS for all that are not listed
+    row, feature : (t,) of each entry; the feature is PRIOR for the class prior, OTHERS for all that are not listed, and
+        PAIRS and AVERAGING in discriminative models
     value : (t, c) contribution, in nats
     mean, low, high : (t, c) posterior mean of the contribution, and the ends of its interval
     total, total_mean, total_low, total_high : (n, c) the log odds

@@ -90,19 +90,23 @@ _stirling_rest = loop(FAST)(special._stirling_rest)
 
 @loop({"contract"})  # in any other order what is lost would be lost
 def log(u: Any, lost: Any) -> Any:
-    """log u + lost for u > 0; error below 1 ulp or so. It is written out so that it is done on several numbers at once.
+    """log u + lost for u > 0, in plain arithmetic, so that the compiler can do it on several numbers at once.
 
-    With u = 2^k (1 + f), √½ ≤ 1 + f < √2 and s = f/(2 + f): k log 2 + f − ½f² + s(½f² + R(s²)). For u = 6 these are
-    k = 3 and 1 + f = 0.75. The coefficients of R are those of the log of FreeBSD's libm (Sun Microsystems, 1993).
+    u is split into 2^k (1 + f) with √½ ≤ 1 + f < √2: 6 is 2³ · 0.75. Then, with s = f/(2 + f) and a polynomial R,
+
+        log u = k log 2 + log(1 + f),    log(1 + f) = f − ½f² + s(½f² + R(s²)).
+
+    The coefficients of R are those of the log of FreeBSD's libm (Sun Microsystems, 1993). The error is below 1 ulp or
+    so, the distance to the next float.
 
     Parameters
     ----------
     u : positive
     lost : a small number that is added to the logarithm, such as what rounding has lost of u
     """
-    # k and f from the 64 bits of u, of which those above bit 52 are the exponent + 1023, and those below the fraction.
-    # The bits of 1 are 0x3FF0000000000000, and those of √½ are 0x3FE6A09E667F3BCD. Their difference is added, so that
-    # the exponent rises by one at √½ instead of 1. As the last bits of 2⁵², 0x433 …, the exponent becomes a float.
+    # k and f from the 64 bits of u: those from bit 52 on are its exponent + 1023, and those below its fraction. The
+    # bits of 1 are 0x3FF0000000000000, and those of √½ 0x3FE6A09E667F3BCD. Their difference is added, so that the
+    # exponent rises by one at √½ instead of 1. An integer becomes a float as the last bits of 2⁵², which is 0x433 ….
     bits = np.float64(u).view(np.int64) + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
     k = np.int64((bits >> 52) | 0x4330000000000000).view(np.float64) - 4503599627371519.0
     f = np.int64((bits & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).view(np.float64) - 1.0
@@ -141,10 +145,10 @@ def log1p(x: Any) -> Any:
 
 @loop({"contract"})
 def exp(x: Any) -> Any:
-    """eˣ for −700 < x ≤ 0; error below 1 ulp or so. It is written out so that it is done on several numbers at once.
+    """eˣ for −700 < x ≤ 0, in plain arithmetic, so that the compiler can do it on several numbers at once.
 
-    With x = n log 2 + r, |r| ≤ ½ log 2: 2ⁿ times Taylor's polynomial of r, whose remainder is r¹⁴/14! < 5e-18. For
-    x = −1 these are n = −1 and r = −0.307.
+    x is split into n log 2 + r with |r| ≤ ½ log 2: −1 is −1 · log 2 − 0.307. Then eˣ is 2ⁿ times Taylor's polynomial of
+    eʳ, whose remainder is r¹⁴/14! < 5e-18. The error is below 1 ulp or so, the distance to the next float.
     """
     # held within −700 … 0, where neither the result nor a step underflows or overflows
     x = x if x > -700.0 else -700.0
@@ -170,7 +174,7 @@ def exp(x: Any) -> Any:
 
 @loop()
 def by_class(ends: Any, columns: Any, cells: Any, y: Any, w: Any, out: Any) -> None:
-    """The weighted sum of the rows of each class k: out_kj += Σ_i w_i [y_i = k] x_ij.
+    """Add the weighted sum of the rows of each class k to an array (c, d): out_kj += Σ_i w_i [y_i = k] x_ij.
 
     Parameters
     ----------
@@ -292,10 +296,11 @@ def stored_product(ends: Any, columns: Any, cells: Any, weights: Any, out: Any) 
 
 @loop(FAST)
 def look_up(ends: Any, columns: Any, cells: Any, table: Any, levels: int, out: Any) -> None:
-    """Sums over cells of what a table has for the level of each: out_ik += Σ_j table[j (levels + 1) + x_ij, k].
+    """Add to each row what a table has for the levels of its cells: out_ik += Σ_j table[j (levels + 1) + x_ij, k].
 
-    With the two levels 0 and 1, for example, column 0 has the rows 0, 1, 2 of the table, and column 1 the rows 3, 4, 5.
-    The cells (1, NaN) of a row of data point to the rows 1 and 5.
+    The table has a row for each column and level, and one for a missing cell of the column. With the levels 0 and 1,
+    column 0 has the rows 0, 1, 2, and column 1 the rows 3, 4, 5. The cells (1, NaN) of a row of data take the rows 1
+    and 5.
 
     Parameters
     ----------
@@ -380,9 +385,7 @@ def log_rising(a: Any, x: Any) -> Any:
 
 @loop(FAST)
 def _remaining(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
-    """What remains of a concentration of class k when row i leaves, whole − w_ik x; as `remove_row`.
-
-    It stays above 0: at least the rounding of the whole remains.
+    """A concentration of class k without row i, whole − w_ik x; at least the rounding of the whole, so above 0.
 
     Parameters
     ----------
@@ -398,11 +401,12 @@ def _remaining(whole: Any, w: Any, i: int, k: int, x: float) -> Any:
 
 @loop(FAST)
 def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, out: Any) -> None:
-    """Log density of rows of counts under Dirichlet–multinomials: out_ik = Σ_j log a_jk^(x_ij) − log A_k^(L_i).
+    """Log density of rows of counts under the Dirichlet–multinomial of each class, but for the coefficient.
 
-    a^(x) = Γ(a + x)/Γ(a) is the rising factorial, `log_rising` its logarithm. Of row i and class k it is taken at
-    a_j = α_jk − w_ik x_ij, which `_remaining` computes: the concentration without the row, if it leaves with weight w.
-    A is the sum of a_j over the columns j, and L is the sum of the cells of the row. There are two kinds of cells:
+    out_ik = Σ_j log a_jk^(x_ij) − log A_k^(L_i), where a^(x) = Γ(a + x)/Γ(a) is the rising factorial, and `log_rising`
+    its logarithm. a are the concentrations α. In leave-one-out row i leaves them with a weight w, and a_jk is
+    α_jk − w_ik x_ij, which `_remaining` computes. A is the sum of a over the columns j, and L that of the cells of the
+    row. There are two kinds of cells:
 
     - of a whole count up to 64 the factorial is the product a (a + 1) … (a + x − 1), for the count 3 a (a + 1) (a + 2).
       The factors of several cells are multiplied, and a logarithm is taken after every sixteenth factor;
@@ -425,7 +429,7 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
         n_factors = 0
         for p in range(ends[i], ends[i + 1]):
             x = np.float64(cells[p])
-            # α of the cell's column, (c,): of dense rows the column is the place of the cell in its row
+            # α of the cell's column in each class, (c,); in dense rows the column is the position of the cell
             alpha_of_kind = alpha[np.uint64(p - ends[i] if columns is None else columns[p])]
             length += x
 
@@ -455,9 +459,9 @@ def rising(ends: Any, columns: Any, cells: Any, alpha: Any, total: Any, w: Any, 
 
 @loop(FAST)
 def _multiply_tile(x: Any, mu: float, slope: float, less: Any) -> None:
-    """Multiply products P = less + 1 by 1 + v, v = ((x − μ) slope)², of a tile of rows; a missing cell has v = 0.
+    """Multiply a product P of each of 128 rows by 1 + v, v = ((x − μ) slope)²; a missing cell has v = 0.
 
-    Products are held less one, because P (1 + v) − 1 = less + v (1 + less) keeps the digits of small v.
+    Not P is stored but P − 1, called `less`, because P (1 + v) − 1 = less + v (1 + less) keeps the digits of small v.
 
     Parameters
     ----------
@@ -499,10 +503,14 @@ def sum_squares(X: Any, mu: Any, slope: Any, level: Any, out: Any) -> None:
 def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, out: Any) -> None:
     """Log densities under independent Student distributions: out_ik = Σ_j level_kj + weight_kj log(1 + v).
 
-    The sum is over the observed cells, and v = ((x_ij − μ_kj) slope_kj)². Where all columns of a class have the same
-    weight, Σ_j log(1 + v) is the logarithm of a product: 24 factors 1 + v are multiplied before a logarithm is taken.
-    Products are held less one, (1 + v)(1 + v') − 1 = v + v' + vv', so that small v keep all their digits. Work goes by
-    tiles of 128 rows and 24 columns, which stay in the cache.
+    The sum is over the observed cells, and v = ((x_ij − μ_kj) slope_kj)². Work goes by tiles of 128 rows and 24
+    columns, which stay in the cache:
+
+    1. copy the cells of a tile, columns first, and count the missing cells of each column;
+    2. for each class and column, subtract the level where a cell is missing, and multiply factors 1 + v. Not a product
+       is stored but the product less one, so that small v keep all their digits;
+    3. take the logarithm of the product: if all columns of a class have the same weight after the last column of the
+       tile, because Σ_j log(1 + v) is the logarithm of a product; otherwise after each column.
 
     Parameters
     ----------
@@ -518,11 +526,11 @@ def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, 
     total = np.zeros((len(mu), _TILE))  # the log densities of the rows of a tile, classes first
     n_missing = np.zeros(_PRODUCT, np.int64)  # in each column of the tile
     for start in range(0, n, _TILE):
-        # as if no cell were missing
+        # the levels, as if no cell were missing
         for k in range(len(mu)):
             total[k] = sum_of_levels[k]
         for first in range(0, d, _PRODUCT):
-            # the next tile, as floats
+            # step 1: the next tile, as floats; NaN is not equal to itself
             cells = X[start : start + _TILE, first : first + _PRODUCT]
             rows, columns = cells.shape
             n_missing[:] = 0
@@ -534,22 +542,21 @@ def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, 
 
             for k in range(len(mu)):
                 for j in range(columns):
-                    # A missing cell has no level, and the factor 1. A column without missing cells skips the loop.
+                    # step 2: a missing cell has no level; a column without missing cells skips the loop
                     for i in range(_TILE if n_missing[j] else 0):
                         total[k, i] -= 0.0 if tile[j, i] == tile[j, i] else level[k, first + j]
 
-                    # `less` is a product of factors, less one; here it gets the factors of this column
+                    # `less` is a product of factors, less one, of each row; here it gets the factors of this column
                     _multiply_tile(tile[j], mu[k, first + j], slope[k, first + j], less)
 
-                    # the logarithm of the product, after each column or after the last one; `log_of` takes log(1 + x)
-                    # from 1 + x and x, so that a small x keeps its digits
+                    # step 3: `log_of(1 + x, x)` is log(1 + x), in which a small x keeps its digits
                     if not alike or j == columns - 1:
                         w = weight[k, first + j]
                         for i in range(_TILE):
                             total[k, i] += w * log_of(1.0 + less[i], less[i])
                         less[:] = 0.0
 
-        # the last tile may have fewer rows
+        # copied, rows first; the last tile may have fewer rows
         for i in range(min(_TILE, n - start)):
             for k in range(len(mu)):
                 out[start + i, k] = total[k, i]
@@ -557,11 +564,11 @@ def sum_logs(X: Any, mu: Any, slope: Any, weight: Any, level: Any, alike: bool, 
 
 @loop(FAST)
 def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight: Any, student: bool, out: Any) -> None:
-    """What the stored cells of sparse rows change in the log density of an empty row, for Student or normal densities.
+    """How much the log density of sparse rows differs from that of an empty row, for Student or normal densities.
 
-    out_ik = Σ_j weight_jk (log(1 + v) − log(1 + v⁰)) with v = ((x_ij − μ_jk) slope_jk)², and v⁰ that of an empty cell,
-    x = 0. The difference is one logarithm, log (1 + v)/(1 + v⁰) = log(1 + (v − v⁰)/(1 + v⁰)). Normal densities have v
-    for log(1 + v), so the difference is v − v⁰.
+    Only stored cells differ: out_ik = Σ_j weight_jk (log(1 + v) − log(1 + v⁰)) over these, with
+    v = ((x_ij − μ_jk) slope_jk)², and v⁰ that of an empty cell, x = 0. The difference is one logarithm,
+    log (1 + v)/(1 + v⁰) = log(1 + (v − v⁰)/(1 + v⁰)). Normal densities have v for log(1 + v), so it is v − v⁰.
 
     Parameters
     ----------
@@ -592,11 +599,11 @@ def stored_logs(ends: Any, columns: Any, cells: Any, mu: Any, slope: Any, weight
 
 @loop(FAST)
 def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: Any, student: bool, out: Any) -> None:
-    """Log densities of rows in a class that they have left: out_i = Σ_j level_kj + weight_kj log(1 − v).
+    """Log density of rows under their own class without them: of each row, the data of its class but itself.
 
-    The sum is over the observed cells, and v = ((x_ij − μ_kj) slope_kj)². It is 1 − v, not 1 + v, because μ and slope
-    are those of the data that still hold the row. NaN where some v is not below 1. Normal densities have −v for the
-    logarithm.
+    out_i = Σ_j level_kj + weight_kj log(1 − v) over the observed cells, with v = ((x_ij − μ_kj) slope_kj)². It is
+    1 − v, not 1 + v, because μ and slope are those of the data that still hold the row. NaN where some v is not below
+    1. Normal densities have −v for the logarithm.
 
     Parameters
     ----------
@@ -624,10 +631,11 @@ def sum_own(X: Any, at: Any, y: Any, mu: Any, slope: Any, weight: Any, level: An
 
 @loop(FAST)
 def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
-    """Add the weight, the sum and the squares of the observed cells of each class and column: Σ w, Σ w z and Σ w z².
+    """Add up the weights, cells and squares of the rows of each class, by column: Σ w, Σ w z and Σ w z².
 
-    Rows come in two cases. One without a missing cell has its weight in every column, so that weight is added to all
-    columns after the loop. In the columns of any other row missing cells get the weight 0.
+    z is a cell less a shift. The sums are over the observed cells, so rows come in two kinds. One without a missing
+    cell has its weight in every column; such weights are summed once, and added to all columns after the loop. In any
+    other row missing cells get the weight 0.
 
     Parameters
     ----------
@@ -641,7 +649,7 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
         k = np.uint64(y[i])  # unsigned: numba then does not look for negative positions
         v = w[i]  # weight of the row
         total = 0.0
-        # what the row's class has so far, (d,) each
+        # the sums that the row's class has so far, (d,) each: they are views, so the lines below add to n, s and q
         weight = n[k]
         first = s[k]
         second = q[k]
@@ -677,12 +685,14 @@ def moments(X: Any, y: Any, w: Any, shift: Any, n: Any, s: Any, q: Any) -> None:
 def one_dependence(
     places: Any, label: Any, table: Any, without_unit: Any, parent_shift: Any, class_shift: Any, out: Any
 ) -> None:
-    """Averaged one-dependence estimates: out_ic = log of the mean over parents u of exp(Σ_v table[u, v, c] + shift_u).
+    """Log joint density of rows and classes, averaged over models in which one feature is the parent of all others.
 
-    In the model of a parent feature, all other features depend on the class and on the parent. Every cell u of row i is
-    the parent once, and v runs over all cells of the row: table[u, v, c] is log p(v | c, u), and table[u, u, c] is
-    log p(c, u). In the class `label[i]` the numbers come from `without_unit`, from which the row was left out. A row
-    without cells keeps what `out` has.
+    In the model of a parent feature all other features depend on the class c and on the parent. Every cell u of a row
+    is the parent once, and v runs over all cells of the row: table[u, v, c] is log p(v | c, u), and table[u, u, c] is
+    log p(c, u). So out_ic is the log of the mean over u of exp(Σ_v table[u, v, c] + shift_u).
+
+    A row is left out of its own class, `label[i]`: there the numbers come from `without_unit`. A row without cells
+    keeps what `out` has.
 
     Parameters
     ----------
@@ -702,7 +712,8 @@ def one_dependence(
             if u < 0:
                 continue
 
-            # the sums under this parent begin with its shift, which in the row's own class is another one
+            # row `n_parents` of the sums is that of this parent; it begins with its shift, which in the row's own class
+            # is another one
             for c in range(n_classes):
                 sums[n_parents, c] = parent_shift[j]
             if label[i] >= 0:
@@ -720,7 +731,7 @@ def one_dependence(
                         sums[n_parents, c] += table[u, v, c]
             n_parents += 1
 
-        # log of the mean of exponentials, relative to the largest, so that not all underflow
+        # log of the mean of exponentials over the parents, relative to the largest, so that not all underflow
         if n_parents:
             for c in range(n_classes):
                 largest = sums[0, c]

@@ -45,13 +45,15 @@ _SMALLEST_PRODUCT = 1e-290  # of factors, the next of which is at least 1e-3
 
 
 def _translation_table() -> np.ndarray:
-    """Coefficients of the kernel between two boxes in Chebyshev polynomials: E[o + R, q, r].
+    """Coefficients with which the kernel exp(−½ z²) of two points is a polynomial in the places of both in their boxes.
 
-    The line is cut into boxes of 1.5 bandwidths; a cell is a data point, and a target a point at which kernels are
-    summed. T_q is Chebyshev's polynomial, T_q(cos φ) = cos qφ. There are N = 18 polynomials, and boxes up to R = 8
-    apart. Let a cell have place s in its box, and a target place s′ in a box that lies o boxes to the right,
-    o = −R … R. The kernel between them is then exp(−½ z²) = Σ_qr E[o + R, q, r] T_q(s) T_r(s′), z being their
-    distance in bandwidths.
+    The line is cut into boxes of 1.5 bandwidths. A point at place s of its box, −1 … 1, and another at place s′ of a
+    box that lies o boxes to the right, o = −R … R, have a distance of z bandwidths. Their kernel is
+
+        exp(−½ z²) = Σ_qr E[o + R, q, r] T_q(s) T_r(s′),
+
+    with Chebyshev's polynomials T_q(cos φ) = cos qφ. There are N = 18 of them, and R = 8. The first point is a cell of
+    the data, the second one a target at which kernels are summed.
 
     E is found by interpolation. A function f on [−1, 1] has the values f(t_i) at the N Chebyshev nodes
     t_i = cos(π (i + ½)/N). The polynomial Σ_q f_q T_q through them has the coefficients
@@ -77,10 +79,10 @@ def _translation_table() -> np.ndarray:
     distance = _BOX * (offset + (nodes[:, None] - nodes) / 2)
     kernel = np.exp(-0.5 * distance**2)
 
-    # C K Cᵀ for each offset: C from the left takes target nodes to polynomials of the target, Cᵀ from the right does so
-    # for the source. Axes (offset, target, source); then the last two change places, as E has the source first.
-    coefficients = to_coefficients @ kernel @ to_coefficients.T
-    return np.ascontiguousarray(coefficients.transpose(0, 2, 1))
+    # C K Cᵀ for each offset: C from the left takes target nodes to polynomials of the target, Cᵀ from the right takes
+    # source nodes to polynomials of the source, which is the cell
+    coefficients = to_coefficients @ kernel @ to_coefficients.T  # (offset, target, source)
+    return np.ascontiguousarray(coefficients.transpose(0, 2, 1))  # (offset, source, target), as E has them
 
 
 TRANSLATIONS = _translation_table()
@@ -108,7 +110,10 @@ def _kernel_sum(x: float, value: Any, weight: Any, rate: float, near: float) -> 
 
 @loop(FAST)
 def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
-    """Chebyshev moments of the cells of a box: out_q = Σ_k w_k T_q(s_k), by T_q = 2 s T_{q−1} − T_{q−2}.
+    """Sums of Chebyshev's polynomials over the cells of a box, the moments: out_q = Σ_k w_k T_q(s_k).
+
+    The polynomials begin with T_0 = 1 and T_1 = s, and each follows from the two before: T_q = 2 s T_{q−1} − T_{q−2}.
+    This is done for 32 cells at a time.
 
     Parameters
     ----------
@@ -121,7 +126,7 @@ def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
         n = min(_CHUNK, len(place) - first)
         s = place[first : first + n]
 
-        # w_k times T_{q−2}, T_{q−1} and T_q of each cell: three buffers, each a view of a row of `work`
+        # three arrays, for w_k times T_{q−2}, T_{q−1} and T_q of each cell; each is a row of `work`
         before, now, after = work[0], work[1], work[2]
 
         # T_0 = 1 and T_1 = s
@@ -142,8 +147,7 @@ def _moments(place: Any, weight: Any, out: Any, work: Any) -> None:
                 total += after[i]
             out[q] += total
 
-            # The names move on by one polynomial, no number is copied: what was `now` is `before`, the new one is
-            # `now`, and the oldest buffer is `after`, which the next step writes over.
+            # for the next q: no number is copied, only the three names change their arrays
             before, now, after = now, after, before
 
 
@@ -160,9 +164,10 @@ def _add_translated(coefficients: Any, moments: Any, out: Any) -> None:
 
 @loop(FAST)
 def _polynomial(place: Any, coefficients: Any, out: Any, work: Any) -> None:
-    """Values of a sum of Chebyshev polynomials: out_i = Σ_r L_r T_r(s_i), by Clenshaw's recurrence.
+    """Values of a sum of Chebyshev's polynomials at several places: out_i = Σ_r L_r T_r(s_i), r = 0 … R.
 
-    With b_r = L_r + 2 s b_{r+1} − b_{r+2} from the last coefficient down, the sum is L_0 + s b_1 − b_2.
+    It is Clenshaw's recurrence, which needs no polynomial: with b_{R+1} = 0 and b_R = L_R, and then
+    b_r = L_r + 2 s b_{r+1} − b_{r+2} for r = R − 1 down to 1, the sum is L_0 + s b_1 − b_2.
 
     Parameters
     ----------
@@ -175,10 +180,10 @@ def _polynomial(place: Any, coefficients: Any, out: Any, work: Any) -> None:
         n = min(_CHUNK, len(place) - first)
         s = place[first : first + n]
 
-        # b_{r+2}, b_{r+1} and b_r at each place: three buffers, each a view of a row of `work`
+        # three arrays, for b_{r+2}, b_{r+1} and b_r at each place; each is a row of `work`
         before, now, after = work[0], work[1], work[2]
 
-        # from the last coefficient R: b_{R+1} = 0 and b_R = L_R
+        # b_{R+1} = 0 and b_R = L_R
         for i in range(n):
             before[i] = 0.0
             now[i] = coefficients[_TERMS - 1]
@@ -189,9 +194,10 @@ def _polynomial(place: Any, coefficients: Any, out: Any, work: Any) -> None:
             for i in range(n):
                 after[i] = coefficient + 2.0 * s[i] * now[i] - before[i]
 
-            # The names move on by one step, no number is copied: what was `now` (b_{r+1}) is `before`, the new b_r is
-            # `now`, and the oldest buffer is `after`, which the next step writes over.
+            # for the next r: no number is copied, only the three names change their arrays
             before, now, after = now, after, before
+
+        # L_0 + s b_1 − b_2
         for i in range(n):
             out[first + i] = coefficients[0] + s[i] * now[i] - before[i]
 
@@ -329,10 +335,10 @@ def _squared_to_nearer(x: float, value: Any, before: int, after: int) -> float:
 
 @loop()
 def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: float, reach: float) -> float:
-    """The log kernel sum at one target, kernel by kernel: log [Σ_k w_k K(x − v_k) − leaving], K(z) = exp(−½ z²/h²).
+    """The logarithm of a sum of kernels at one target x, log [Σ_k w_k K(x − v_k) − leaving] with K(z) = exp(−½ z²/h²).
 
-    Kernels are relative to that of the nearest cell, at a squared distance z₀²: log Σ_k w_k K(z_k)/K(z₀) − ½ z₀²/h².
-    So not all of them underflow. −∞ where no cell is left.
+    Far from all cells every kernel would underflow to 0. So the kernel of the nearest cell, at a distance z₀, is taken
+    out of the sum: log [Σ_k w_k K(z_k)/K(z₀)] − ½ z₀²/h². −∞ where no cell is left.
 
     Parameters
     ----------
@@ -341,31 +347,34 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
     lost : the share of a weight that is rounding: a cell of which no more remains has left
     reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     """
-    # cells before x, the cell at x and what remains of it, and cells after x
+    # Cells 0 … below − 1 are before x, and cells `above` … m − 1 after it. Between them is the cell at x, if there is
+    # one: of the cells 1, 4, 6 the target 4 has below = 1 and above = 2, and the target 5 has 2 for both.
     m = len(value)
-    below = np.searchsorted(value, x)  # number of cells before x, so that cell `below` is the first one not before it
-    above = below  # the first cell after x
-    remaining = 0.0
+    below = np.searchsorted(value, x)
+    above = below
+    remaining = 0.0  # weight of the cell at x
     if below < m and value[below] == x:
         above += 1
         remaining = weight[below] - leaving
         if remaining <= lost * weight[below]:  # only rounding remains
             remaining = 0.0
-    if remaining == 0.0 and below == 0 and above == m:
+    if remaining == 0.0 and below == 0 and above == m:  # no cell
         return -np.inf
 
-    # z₀², squared distance to the nearest cell that remains
+    # z₀², squared distance to the nearest cell that remains: that at x, or a neighbour
     near = 0.0 if remaining > 0 else _squared_to_nearer(x, value, below - 1, above)
     if np.isinf(near):  # farther than 1e154: a density of 0, whose logarithm stays a number
         return -_LARGEST
 
-    # The kernels within reach on both sides: z² up to z₀² + reach h². `half` is a little more, for rounding.
+    # The cells within reach on both sides, at squared distances up to z₀² + reach h². `half` is the distance, and a
+    # little more, for rounding.
     rate = 0.5 / (h * h)
     half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
-    # Cells `begin` … below − 1 are before x, cells `above` … end − 1 after it. `_kernel_sum` is Σ w K/K(z₀) over them.
     begin = np.searchsorted(value[:below], x - half)
     end = above + np.searchsorted(value[above:], x + half)
-    total = remaining  # what is left of the cell at x, whose kernel is 1
+
+    # what is left of the cell at x, whose kernel is 1, and the cells before and after; `_kernel_sum` is Σ w K/K(z₀)
+    total = remaining
     total += _kernel_sum(x, value[begin:below], weight[begin:below], rate, near)
     total += _kernel_sum(x, value[above:end], weight[above:end], rate, near)
     return math.log(total) - rate * near
@@ -377,9 +386,9 @@ def log_sums(
 ) -> None:
     """Log kernel sums: out_gi = log [Σ_k w_k K(x_i − v_k) − leaving_i] for the bandwidth h_g; −∞ where no cell is left.
 
-    There are two ways. The sums Σ_k w_k K of many targets are made together, by boxes; the weight that leaves is then
-    subtracted, and the logarithm taken. A target that the boxes do not serve, or where subtracting would cost digits,
-    has a sum of its own, kernel by kernel. The relative error of a sum is about 1e-11.
+    There are two ways. The sums Σ_k w_k K of many targets are made together, by boxes, which are stretches of the line;
+    the weight that leaves is then subtracted, and the logarithm taken. A target that the boxes do not serve, or where
+    subtracting would cost digits, has a sum of its own, kernel by kernel. The relative error of a sum is about 1e-11.
 
     Parameters
     ----------
@@ -392,20 +401,19 @@ def log_sums(
     out : (g, n)
     """
     for g in range(len(h)):
-        # The sums of many targets by boxes (stretches of the line, whose cells are summed together); NaN marks a target
-        # that needs a sum of its own. With few targets all do.
+        # the sums of many targets by boxes; NaN marks a target that needs a sum of its own, as all of few targets do
         if len(x) > _NEIGHBOURS:
             _sums_by_boxes(x, value, weight, h[g], True, table, out[g])
         else:
             out[g] = np.nan
 
-        # From sums to logarithms. A comparison with NaN is False, so a marked target goes on to its own sum. So does a
-        # target where a thousandth or less of what leaves would remain: the difference has lost digits.
+        # From sums to logarithms. The difference has digits if more than a thousandth of what leaves remains; a
+        # comparison with NaN is False.
         for i in range(len(x)):
             remaining = out[g, i] - leaving[i]
             if remaining > 0 and remaining > _SMALLEST_REMAINDER * leaving[i]:
                 out[g, i] = math.log(remaining)
-            else:  # marked, or subtracting has cost digits
+            else:  # marked as NaN, or without digits
                 out[g, i] = _log_sum(x[i], leaving[i], value, weight, h[g], lost, reach)
 
 
@@ -460,39 +468,42 @@ def _add_sums(x: Any, value: Any, weight: Any, h: float, table: Any, factor: Any
 def _log_sum_without_two(
     k: int, unit: float, i: int, leaving: float, value: Any, weight: Any, h: float, lost: float, reach: float
 ) -> float:
-    """The log kernel sum at cell k without a unit of the cell itself and a weight of cell i; −∞ where nothing is left.
+    """The logarithm of the sum of kernels at cell k, when a weight has left cell k and another one cell i.
 
-    It is log [Σ_l w_l K(v_k − v_l) − unit − leaving K(v_k − v_i)], summed over the weights that remain, because a
-    difference of sums would lose digits. Kernels are relative to that of the nearest remaining cell, as in `_log_sum`.
+    It is log [Σ_l w_l K(v_k − v_l) − unit − leaving K(v_k − v_i)], −∞ where nothing is left. The sum is made over the
+    weights that remain, because a difference of sums would lose digits. As in `_log_sum`, the kernel of the nearest
+    remaining cell is taken out of it, so that not all kernels underflow.
 
     Parameters
     ----------
+    k, i : the two cells, by their positions
     unit, leaving : the weights that leave cell k and cell i
     value, weight : (m,) cells in ascending order, and their weights
     lost : the share of a weight that is rounding
     reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     """
     # what remains of the two cells; a share of `lost` or less is rounding
-    of_k = weight[k] - unit
-    if of_k <= lost * weight[k]:
-        of_k = 0.0
-    of_i = weight[i] - leaving
-    if of_i <= lost * weight[i]:
-        of_i = 0.0
+    remaining_of_k = weight[k] - unit
+    if remaining_of_k <= lost * weight[k]:
+        remaining_of_k = 0.0
+    remaining_of_i = weight[i] - leaving
+    if remaining_of_i <= lost * weight[i]:
+        remaining_of_i = 0.0
 
-    # Squared distance to the nearest cell that remains: first of the neighbours of k other than i, which all remain,
-    # then of i and of k themselves if something remains of them.
-    before = k - 2 if i == k - 1 else k - 1  # i is skipped if it is the neighbour
+    # The squared distance from cell k to the nearest cell that remains. All cells but k and i remain: of these the
+    # nearest is the neighbour on either side, or the next one if the neighbour is i.
+    before = k - 2 if i == k - 1 else k - 1
     after = k + 2 if i == k + 1 else k + 1
     near = _squared_to_nearer(value[k], value, before, after)
-    if of_i > 0:
+    if remaining_of_i > 0:
         near = min(near, (value[k] - value[i]) ** 2)
-    if of_k > 0:
+    if remaining_of_k > 0:
         near = 0.0
     if near == np.inf:  # no cell remains
         return -np.inf
 
-    # The cells within reach of cell k: squared distances up to near + reach h². `half` is a little more, for rounding.
+    # The cells within reach of cell k, at squared distances up to near + reach h². `half` is the distance, and a little
+    # more, for rounding.
     rate = 0.5 / (h * h)
     half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(value[k])
     begin = np.searchsorted(value, value[k] - half)
@@ -504,9 +515,9 @@ def _log_sum_without_two(
         z = value[k] - value[cell]
         remaining = weight[cell]
         if cell == k:
-            remaining = of_k
+            remaining = remaining_of_k
         elif cell == i:
-            remaining = of_i
+            remaining = remaining_of_i
         if remaining > 0:
             total += remaining * math.exp(-rate * (z * z - near))
     return math.log(total) - rate * near
@@ -526,17 +537,19 @@ def change_of_other_factors(
     table: Any,
     out: Any,
 ) -> None:
-    """How the log leave-one-out product of a kernel density changes at all other cells when a weight leaves a cell.
+    """How a log leave-one-out product changes when a weight leaves a cell, but for that cell's factor; for many cells.
 
-    out_e = Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k] where weight ρ = ρ_e leaves cell i = i_e. K is the kernel, and
-    A_k = Σ_l w_l K_kl − u_k is the sum at cell k without a unit of its own. Cells of large A go by the series
+    The product has a factor A_k^w_k for each cell k of weight w_k, with A_k = Σ_l w_l K_kl − u_k the sum of kernels at
+    it, without a unit of its own. If a weight ρ = ρ_e leaves cell i = i_e, the change is
 
-        log(1 − ρ K_ki/A_k) = −Σ_m (ρ K_ki/A_k)^m / m,
+        out_e = Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k] = Σ_{k≠i} w_k log(1 − share),    share = ρ K_ki/A_k.
 
-    whose m-th term is one sum of kernels of bandwidth h/√m. All other cells k go pair by pair, in two cases:
+    There are three ways to compute it:
 
-    - of a cell of weight 1 the factors 1 − ρ K_ki/A_k are multiplied up, so that one logarithm serves many cells;
-    - of another weight, or where hardly anything of A_k remains, the logarithm is taken at once.
+    - of cells k of large A by the series log(1 − share) = −Σ_m share^m/m, whose m-th term is one sum of kernels of
+      bandwidth h/√m for all i;
+    - of any other cell k of weight 1 the factors 1 − share are multiplied up, so that one logarithm serves many cells;
+    - of another weight, or where a share is nearly 1, pair by pair.
 
     Parameters
     ----------
@@ -548,22 +561,24 @@ def change_of_other_factors(
     reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     table : the coefficients `TRANSLATIONS`
     """
+    # cells k of large A, from which on the series converges quickly
     out[:] = 0.0
     largest = leaving.max()
-    bound = math.log(_LARGE_SUM * largest)  # from this log A on the series converges quickly
-    _add_series(cell, leaving, largest, value, weight, log_a, bound, h, table, out)  # cells of large A
+    bound = math.log(_LARGE_SUM * largest)
+    _add_series(cell, leaving, largest, value, weight, log_a, bound, h, table, out)
 
-    target = value[cell]
+    # all others: for each k the cells i near it, which are a range begin … end of the e
+    target = value[cell]  # (e,)
     log_leaving = np.log(leaving)
-    share = np.empty(len(cell))  # ρ K_ki/A_k
-    product = np.ones(len(cell))  # of 1 − ρ K_ki/A_k over cells k of weight 1: one logarithm serves many
+    share = np.empty(len(cell))
+    product = np.ones(len(cell))  # of the factors 1 − share whose logarithms are not in `out` yet
     smallest = 1.0  # a lower bound of the products
     log_largest = math.log(largest)
     for k in range(len(value)):
         if log_a[k] >= bound or np.isneginf(log_a[k]):  # done by the series, or alone: it has no factor
             continue
 
-        # The cells i near k: outside, ρ K_ki = ρ exp(−½ z²/h²) is more than `_PAIR_LOST` nats below A_k.
+        # outside of `half`, ρ K_ki = ρ exp(−½ z²/h²) is more than `_PAIR_LOST` nats below A_k
         half = h * math.sqrt(max(0.0, 2 * (_PAIR_LOST + log_largest - log_a[k])))
         begin = np.searchsorted(target, value[k] - half)
         end = np.searchsorted(target, value[k] + half, side="right")
@@ -572,7 +587,7 @@ def change_of_other_factors(
         # fills `share` with ρ K_ki/A_k of the cells i near k, and gives the largest of them
         largest_share = _shares(target[near], log_leaving[near], value[k], 0.5 / (h * h), log_a[k], share[near])
 
-        # weight 1: another factor of the products, before they underflow
+        # weight 1: another factor of the products, until these might underflow
         if weight[k] == 1.0 and largest_share < _NEARLY_ALL:
             _multiply(share[near], product[near])  # product_e *= 1 − share_e
             smallest *= 1.0 - largest_share
@@ -581,23 +596,24 @@ def change_of_other_factors(
                 smallest = 1.0
             continue
 
-        # other weights, and shares whose difference to 1 has lost digits
+        # other weights, and shares of nearly 1: pair by pair
         for e in range(begin, end):
             if share[e] < _NEARLY_ALL:
-                out[e] += weight[k] * math.log1p(-share[e])
-            else:
-                remaining = _log_sum_without_two(k, unit[k], cell[e], leaving[e], value, weight, h, lost, reach)
-                # a cell that is left alone has no factor: it had log A_k, and has 0
-                change = remaining - log_a[k] if remaining > -np.inf else np.nan
-                out[e] += weight[k] * change
+                change = math.log1p(-share[e])
+            else:  # 1 − share has lost digits: the sum at cell k is made anew without the weight
+                log_a_without = _log_sum_without_two(k, unit[k], cell[e], leaving[e], value, weight, h, lost, reach)
+                is_alone = log_a_without == -np.inf  # then cell k has no factor any more
+                change = np.nan if is_alone else log_a_without - log_a[k]
+            out[e] += weight[k] * change
     _add_logs(product, out)
 
 
 @loop(FAST)
 def _shares(target: Any, log_leaving: Any, centre: float, rate: float, log_a: float, out: Any) -> float:
-    """The share that each cell has in the kernel sum A at one cell, the centre: out_e = ρ_e K(x_e − centre)/A.
+    """The share that each of several cells has in the sum of kernels A at one cell, the centre; returns the largest.
 
-    It is at most 1, but 0 at the centre itself, which is not in the sum.
+    out_e = ρ_e K(x_e − centre)/A with the kernel K(z) = exp(−rate z²). It is at most 1, but 0 at the centre itself,
+    which is not in the sum.
 
     Parameters
     ----------
@@ -646,10 +662,14 @@ def _add_series(
     table: Any,
     out: Any,
 ) -> None:
-    """The part of `change_of_other_factors` of the cells with log A_k ≥ bound, order by order of its series.
+    """Add Σ_{k≠i} w_k log(1 − ρ K_ki/A_k) to out_e, over the cells k with log A_k ≥ bound, by a series.
 
-    out_e −= Σ_m (1/m) Σ_{k≠i} w_k (ρ K_ki/A_k)^m, for weights ρ = ρ_e that leave cells i = i_e. K^m is a kernel of
-    bandwidth h/√m, so an order is one kernel sum at all cells i, with the weights w_k (largest/A_k)^m.
+    Here a weight ρ = ρ_e leaves cell i = i_e, K_ki is the kernel of cells k and i, and A_k the sum of kernels at cell
+    k. With log(1 − y) = −Σ_m y^m/m the sum is
+
+        −Σ_m (1/m) Σ_{k≠i} w_k (ρ K_ki/A_k)^m = −Σ_m (ρ/largest)^m/m Σ_{k≠i} [w_k (largest/A_k)^m] K_ki^m.
+
+    K^m is a kernel of bandwidth h/√m, so the last sum, for all i, is one kernel sum with the weights in brackets.
 
     Parameters
     ----------
@@ -659,31 +679,29 @@ def _add_series(
     table : the coefficients `TRANSLATIONS`
     out : (e,)
     """
-    # It is the series of w_k log(1 − ρ K_ki/A_k): cell k, of weight w_k, has the kernel sum A_k, of which cell i has
-    # the share ρ K_ki/A_k. From `bound` on shares are small, so that few orders are enough.
-    members = np.flatnonzero(log_a >= bound)  # positions of the cells k whose terms are not lost yet
-    ratio = np.exp(-log_a[members])  # 1/A_k
-    term = weight[members]  # w_k (largest/A_k)^order; here of order 0
+    members = np.flatnonzero(log_a >= bound)  # positions of the cells k whose terms are not negligible yet
+    inverse_a = np.exp(-log_a[members])  # 1/A_k
+    bracket = weight[members]  # w_k (largest/A_k)^m; here for m = 0
     target = value[cell]
-    factor = np.empty(len(cell))
-    for order in range(1, _MAX_ORDERS):
-        # drop cells whose terms of this order are lost
-        if order > 1:
-            matters = (largest * ratio) ** (order - 1) > _ORDER_LOST * order  # a term over the first one
+    factor = np.empty(len(cell))  # −(ρ/largest)^m/m
+    for m in range(1, _MAX_ORDERS):
+        # drop cells whose term m over their first one is negligible
+        if m > 1:
+            matters = (largest * inverse_a) ** (m - 1) > _ORDER_LOST * m
             members = members[matters]
-            ratio = ratio[matters]
-            term = term[matters]
+            inverse_a = inverse_a[matters]
+            bracket = bracket[matters]
         if len(members) == 0:
             break
 
-        # the kernel sums with these weights, times −(ρ/largest)^order/order
-        term = term * ratio * largest
+        # term m: adds `factor` times the kernel sums at all targets
+        bracket = bracket * inverse_a * largest
         for e in range(len(cell)):
-            factor[e] = -((leaving[e] / largest) ** order) / order
-        _add_sums(target, value[members], term, h / math.sqrt(order), table, factor, out)
+            factor[e] = -((leaving[e] / largest) ** m) / m
+        _add_sums(target, value[members], bracket, h / math.sqrt(m), table, factor, out)
 
-        # The kernel sum has a term k = i, the series has not: take it out again. Its kernel is 1.
+        # A kernel sum has the cell k = i too, with a kernel of 1, which the series has not: it is taken out again.
         for e in range(len(cell)):
             p = np.searchsorted(members, cell[e])  # where cell i is among the members (sorted), if it is
             if p < len(members) and members[p] == cell[e]:
-                out[e] -= factor[e] * term[p]
+                out[e] -= factor[e] * bracket[p]

@@ -103,9 +103,9 @@ def _sentence(first: str, second: str, likeness: float) -> str:
 
 
 def _pairs_of_numbers(columns: list[np.ndarray]) -> Iterator[_Pair]:
-    """Each column of numbers that is nearly an earlier one, with the most similar of them.
+    """Each column of numbers that is nearly a copy of an earlier one, with the most similar of the earlier ones.
 
-    The likeness of two columns is the size of Spearman's correlation: that of their ranks. It is found in two steps:
+    The likeness of two columns is the size of Spearman's correlation, that of their ranks. It is found in two steps:
 
     1. Screening. Each column is ranked once, over all of its known cells, and the correlations of all pairs are matrix
        products. This is quick but not exact, because the ranks of a pair should be those of the rows known in both.
@@ -119,39 +119,54 @@ def _pairs_of_numbers(columns: list[np.ndarray]) -> Iterator[_Pair]:
     if len(columns) < 2:
         return
     table = np.column_stack(columns)  # (n, d)
+
+    # 1. Screening, 1,000 columns at a time, so that memory holds 1,000 × d correlations, and never d × d.
+    screened = _ranks_for_screening(table)
     n_columns = len(columns)
-
-    # Very many columns are screened by fewer rows, evenly spaced, so that rows × columns² stays below a limit; but by
-    # 64 rows at least. Single precision is enough for that.
-    n_rows = int(np.clip(_MAX_PRODUCTS / n_columns**2, 64, len(table)))
-    screened_rows = np.linspace(0, len(table) - 1, n_rows).astype(int)
-    ranks = _centred_ranks(table[screened_rows])  # (rows, d), with mean 0 in each column; NaN where missing
-
-    # NaN would spoil matrix products. So a missing cell gets the rank 0, which is the mean and adds nothing to a sum of
-    # products. `is_known` is 1 or 0: its products count the rows that two columns both know.
-    is_known = ~np.isnan(ranks)
-    ranks = np.where(is_known, ranks, 0).astype(np.float32)
-    is_known = is_known.astype(np.float32)
-
-    # A block is 1,000 neighbouring columns, which are compared with all columns up to the last of the block. So memory
-    # holds 1,000 × d correlations at a time, and never d × d.
     for start in range(0, n_columns, _BLOCK):
-        block = np.arange(start, min(start + _BLOCK, n_columns))
-        likeness = _correlations(ranks, is_known, block)  # (block, all columns up to its end)
+        block = np.arange(start, min(start + _BLOCK, n_columns))  # numbers of these columns
+        likeness = _correlations(screened.ranks, screened.is_known, block)  # (block, all columns up to its last)
 
-        # A column is compared with earlier ones only, not with itself or later ones. In the block of the columns 0, 1
-        # and 2 the rows of the mask are (F, F, F), (T, F, F) and (T, T, F).
+        # A column is compared with earlier ones only, not with itself or later ones: of the columns 0, 1 and 2, column
+        # 0 with none, column 1 with 0, and column 2 with 0 and 1.
         is_earlier = np.arange(likeness.shape[1]) < block[:, None]  # (block, columns)
         likeness[~is_earlier] = 0
-        most_similar = likeness.argmax(1)  # for each column of the block the earlier column that is most like it
+        most_similar = likeness.argmax(1)  # (block,) number of the earlier column that is most like it
+
+        # 2. The few pairs that may be copies, by the ranks among the rows that both columns know.
         for row, column in enumerate(block):
             other = int(most_similar[row])
             if likeness[row, other] < _SCREENED:
                 continue
-            # All rows, and ranks among those that both columns know.
             correlation = _rank_correlation(table[:, other], table[:, column])
             if correlation >= _LEAST_CORRELATION:
                 yield _Pair(other, int(column), correlation)
+
+
+class _Ranks(NamedTuple):
+    """Ranks of the cells of d columns, in single precision, so that matrix products give correlations.
+
+    Fields
+    ------
+    ranks : (rows, d) less their mean in the column; 0 where missing, as this adds nothing to a sum of products
+    is_known : (rows, d) 1 where known, 0 where missing: sums of products count the rows that two columns both know
+    """
+
+    ranks: np.ndarray
+    is_known: np.ndarray
+
+
+def _ranks_for_screening(table: np.ndarray) -> _Ranks:
+    """The ranks of the cells in each column of a table (n, d), in all rows or some of them, evenly spaced.
+
+    Of very many columns there are fewer rows, so that rows × columns² stays below a limit; but at least 64.
+    """
+    n, n_columns = table.shape
+    n_rows = int(np.clip(_MAX_PRODUCTS / n_columns**2, 64, n))
+    rows = np.linspace(0, n - 1, n_rows).astype(int)
+    ranks = _centred_ranks(table[rows])  # with mean 0 in each column; NaN where missing
+    is_known = ~np.isnan(ranks)
+    return _Ranks(np.where(is_known, ranks, 0).astype(np.float32), is_known.astype(np.float32))
 
 
 def _rank_correlation(first: np.ndarray, second: np.ndarray) -> float:
@@ -171,33 +186,33 @@ def _centred_ranks(table: np.ndarray) -> np.ndarray:
 
 
 def _correlations(ranks: np.ndarray, is_known: np.ndarray, block: np.ndarray) -> np.ndarray:
-    """Size of the correlation of a block of columns with all up to its end, over the rows in which both are known.
+    """The size |r| of the correlation of some columns a with all columns b up to the last of them, (columns a, b).
 
-    Centred ranks have mean 0, so that the correlation is Σ ab / √(Σ a² Σ b²). A missing cell is 0 and adds nothing to
-    Σ ab; the other two sums are over the rows where the other column is known.
+    With ranks less their mean it is r = Σ ab / √(Σ a² Σ b²), where all three sums are over the rows in which both cells
+    are known. It is 0 where a column does not vary, or fewer than 20 rows are known in both.
 
     Parameters
     ----------
-    ranks : (n, d) centred ranks, 0 where missing
+    ranks : (n, d) ranks less their mean in the column, 0 where missing
     is_known : (n, d) 1 where known, 0 where missing
-    block : positions of the columns
-
-    Returns
-    -------
-    (b, up to the last of the block), 0 where a column does not vary or fewer than 20 rows are known in both
+    block : numbers of the columns a, which are neighbours
     """
-    # Below, a is a column of the block and b any column up to its end. All tables are (columns of the block, end).
     end = block[-1] + 1
-    squares = ranks[:, :end] ** 2
-    products = ranks[:, block].T @ ranks[:, :end]  # Σ ab
-    n_both = is_known[:, block].T @ is_known[:, :end]  # number of rows known in both
-    first = (ranks[:, block] ** 2).T @ is_known[:, :end]  # Σ a² over the rows in which b is known
-    second = is_known[:, block].T @ squares  # Σ b² over the rows in which a is known
+    a = ranks[:, block]  # (n, columns a)
+    b = ranks[:, :end]  # (n, columns b)
+    knows_a = is_known[:, block]
+    knows_b = is_known[:, :end]
 
-    # Where the correlation is not defined it is 0. The inner `where` only avoids a division by 0 there.
-    scale = np.sqrt(first * second)
+    # a missing cell is 0 and adds nothing to a sum; where only the other one is missing, `knows_…` makes its term 0
+    sum_ab = a.T @ b  # (columns a, b), as are all tables below
+    sum_aa = (a**2).T @ knows_b
+    sum_bb = knows_a.T @ b**2
+    n_both = knows_a.T @ knows_b  # number of rows known in both
+
+    scale = np.sqrt(sum_aa * sum_bb)
     is_defined = (scale > 0) & (n_both >= FEW_ROWS)
-    return np.where(is_defined, np.abs(products) / np.where(is_defined, scale, 1), 0)
+    divisor = np.where(is_defined, scale, 1)  # 1 only avoids a division by 0
+    return np.where(is_defined, np.abs(sum_ab) / divisor, 0)
 
 
 # --- levels ---------------------------------------------------------------------------------------------------------
@@ -221,10 +236,14 @@ def _pairs_of_levels(columns: list[np.ndarray]) -> Iterator[_Pair]:
 
 
 def _likeness_of_levels(first: np.ndarray, second: np.ndarray) -> float:
-    """The smaller of both λ of Goodman & Kruskal (1954): the share of errors that knowing the other column avoids.
+    """How well two columns of levels tell each other, 0 to 1: the smaller of both λ of Goodman & Kruskal (1954).
 
-    λ is 1 in both directions only if each level of one column goes with one level of the other. `first` and `second`
-    are (n,) codes, NaN where missing.
+    λ is the share of the errors in guessing one column that is avoided by knowing the other. Both are 1 only if each
+    level of one column goes with one level of the other.
+
+    Parameters
+    ----------
+    first, second : (n,) codes 0, 1, … of the levels, NaN where missing
     """
     is_known = ~(np.isnan(first) | np.isnan(second))
     if is_known.sum() < FEW_ROWS:
@@ -233,23 +252,26 @@ def _likeness_of_levels(first: np.ndarray, second: np.ndarray) -> float:
     b = second[is_known].astype(int)
     n_a = a.max() + 1  # numbers of levels
     n_b = b.max() + 1
-    if max(n_a, n_b) > 2 * min(n_a, n_b):  # no level of one can have a level of the other to itself
+    if max(n_a, n_b) > 2 * min(n_a, n_b):  # many more levels: they cannot go one to one
         return 0.0
 
-    # The table (n_a, n_b) of how many rows have each pair of levels. A pair has the one number a n_b + b: with n_b = 3
-    # the pairs (0, 0), (0, 1), (0, 2), (1, 0) have the numbers 0, 1, 2, 3.
-    table = np.bincount(a * n_b + b, minlength=n_a * n_b).reshape(n_a, n_b)
+    # The table of how many rows have each pair of levels. Its entries are numbered line by line: with n_b = 3 the pairs
+    # (0, 0), (0, 1), (0, 2), (1, 0) have the numbers 0, 1, 2, 3.
+    pair = a * n_b + b  # (known rows,)
+    table = np.bincount(pair, minlength=n_a * n_b).reshape(n_a, n_b)
     return min(_lambda(table), _lambda(table.T))
 
 
 def _lambda(table: np.ndarray) -> float:
     """Goodman and Kruskal's λ of a table of counts (a, b): how much better b is guessed once a is known.
 
-    λ = (Σ of the largest of each row − the largest column) / (n − the largest column). Whoever guesses the most
-    frequent b errs in n − the largest column rows; whoever knows a guesses the most frequent b of its row.
+    λ is the share of errors that are avoided: (right with a − right without a) / (n − right without a). For example, in
+    the table of rows (8, 1) and (2, 9) a guess without a is b = 0 or b = 1, right in 10 of 20 rows, and with a it is
+    right in 8 + 9. So λ = (17 − 10) / (20 − 10) = 0.7.
     """
     n = table.sum()
-    largest_column = table.sum(0).max()  # rows of the most frequent b
-    if n == largest_column:  # b has one level only: there are no errors that could be avoided, and λ would be 0/0
+    right_without_a = table.sum(0).max()  # who always guesses the most frequent b
+    right_with_a = table.max(1).sum()  # who guesses the most frequent b beside each a
+    if n == right_without_a:  # b has one level only: there are no errors that could be avoided, and λ would be 0/0
         return 0.0
-    return float((table.max(1).sum() - largest_column) / (n - largest_column))
+    return float((right_with_a - right_without_a) / (n - right_without_a))

@@ -121,7 +121,7 @@ class Column:
         ----------
         cells : (n,) cells of this column in some table, as they stand there; missing ones may be NaN or None
         """
-        # The signs "?", "-" and "." mean a missing cell, unless the training rows had such a sign as a level.
+        # Levels: text. The signs "?", "-" and "." are missing cells, unless the training rows had one as a level.
         if self.role == "levels":
             return levels_of(cells, kept=self.levels)
 
@@ -130,8 +130,7 @@ class Column:
         if not pd.api.types.is_numeric_dtype(cells):
             numbers = self._numbers_of_text(cells)
 
-        # No model takes an infinite number; "1e400" is read as one. The `reason` of an error follows the quoted cell in
-        # its message, hence the comma.
+        # No model takes an infinite number; "1e400" is read as one. The message quotes the cell before the reason.
         is_infinite = np.isinf(numbers.to_numpy(float, na_value=np.nan))
         if is_infinite.any():
             reason = ", infinity or too large for a float; leave the cell empty if its value is unknown"
@@ -139,7 +138,7 @@ class Column:
         return numbers
 
     def _numbers_of_text(self, cells: pd.Series) -> pd.Series:
-        """Text as numbers, missing where `words` or a sign stand for a missing cell; a CellError on other text.
+        """Text as numbers, NaN where a sign such as "?" or a word stands for a missing cell; a CellError on other text.
 
         The cells "3,5", "?", None, "3,5" of a column with decimal comma become 3.5, NaN, NaN, 3.5.
 
@@ -147,23 +146,23 @@ class Column:
         ----------
         cells : (n,) text, in which an empty cell is None or NaN
         """
-        # Each different word is read once. `codes` says which word each cell has; it is −1 where a cell is empty. In
-        # the example the words are "3,5" and "?", and the codes 0, 1, −1, 0.
+        # Each different word is read once. In the example the words are "3,5" and "?", and `codes` are 0, 1, −1, 0: the
+        # position of each cell's word, and −1 of an empty cell.
         codes, words = distinct_words(cells)
         values = self.numbers_of(words)  # (words,), NaN of a word that is no number
         is_missing = np.array([self._is_missing(word) for word in words], bool)
-        is_wrong = np.isnan(values) & ~is_missing
+        is_wrong = np.isnan(values) & ~is_missing  # (words,)
 
-        # From words to cells: `array[codes]` is the entry of each cell's word. Index −1 is the last entry in NumPy, so
-        # an entry for empty cells is appended: False, as an empty cell is not wrong, and NaN as its number. Of the
-        # values 3.5, NaN and the appended NaN the codes 0, 1, −1, 0 take 3.5, NaN, NaN, 3.5.
+        # Index −1 is the last entry in NumPy. So an entry for empty cells is appended: NaN as their number, and False
+        # below, as they are not wrong.
+        values_and_empty = np.append(values, np.nan)  # in the example 3.5, NaN, NaN
         if is_wrong.any():
-            reason = ", not a number"  # the message goes on with it after the quoted cell
+            reason = ", not a number"  # the message quotes the cell before it
             if self.example:
                 reason = f", but the other cells numbers such as {self.example}"
-            wrong_cells = np.append(is_wrong, False)[codes]
+            wrong_cells = np.append(is_wrong, False)[codes]  # (n,)
             raise CellError(self.name, cells, wrong_cells, f"{reason}; write all cells in one way", is_unread=True)
-        return pd.Series(np.append(values, np.nan)[codes], cells.index, name=cells.name)
+        return pd.Series(values_and_empty[codes], cells.index, name=cells.name)  # 3.5, NaN, NaN, 3.5
 
     def read_date(self, cells: pd.Series, parts: Iterable[str]) -> dict[str, pd.Series]:
         """Some parts of dates, by name, (n,) each; a CellError where a cell is no date in the order of this column.
@@ -181,11 +180,12 @@ class Column:
         return date_parts(dates, self.date_order, parts, cells.index)
 
     def numbers_of(self, words: Iterable[str]) -> np.ndarray:
-        """The numbers that words stand for in the format of the column, NaN for other words.
+        """The numbers that words stand for in the format of the column, NaN for words that are none.
 
-        A column that was not text when it was described has no format: a word is then a plain number, or true or false.
+        A format is a decimal separator, a separator of thousands and a sign, as in "1.234,5 €". A column that was not
+        text when it was described has none: a word is then a plain number, or true or false.
         """
-        if self.written:  # the format of numbers in text: decimal separator, separator of thousands, sign
+        if self.written:  # the format
             return self.written.read(words)
         words = list(words)
         numbers = NumberFormat(".").read(words)  # NaN of words that are none
@@ -197,23 +197,21 @@ class Column:
         return word in ("", *MISSING_SIGNS) or word in self.words
 
     def accepting(self, cells: pd.Series) -> "Column":
-        """The column after further cells of its table, whose words count as missing if numbers were asked for.
+        """The column after further cells of its table: words among them count as missing if the user wants numbers.
 
-        A table is described by its first rows, and read on piece by piece. `words` are the texts among the numbers that
-        stand for a missing cell, such as "unknown". `why` is `ASKED` if the user named the role of the column: who
-        wants numbers of a column gets NaN for each word that is none, also for words that occur later.
-
-        A column that is numbers by its cells stays as it is: a word in it is an error, which `read` raises.
+        A table is described by its first rows, and then read piece by piece. If the user has asked for numbers, each
+        word that is none, such as "unknown", counts as a missing cell, and is added to `words`. In a column that is
+        numbers by its own cells a word is an error, which `read` raises; the column stays as it is here.
 
         Parameters
         ----------
         cells : (n,) cells of the column in the next piece of the table
         """
-        # Nothing to accept: nobody asked for the role; the role takes any text; or the cells are numbers already.
-        if self.why != ASKED or self.role == "levels" or pd.api.types.is_numeric_dtype(cells):
+        wants_numbers = self.why == ASKED and self.role != "levels"  # `ASKED`: the user has named the role
+        if not wants_numbers or pd.api.types.is_numeric_dtype(cells):
             return self
 
-        # Different words that are no numbers, and that are not known to stand for a missing cell.
+        # The different words that are no numbers, and that are not known to stand for a missing cell.
         _, words = distinct_words(cells)
         is_no_number = np.isnan(self.numbers_of(words))  # (words,): `numbers_of` gives NaN for a word that is none
         new_words = []
@@ -244,11 +242,12 @@ class Column:
         ----------
         cells : (n,) as `read` gives them: numbers, or levels as text
         """
-        # `distinct` is the number of levels. While all of them are listed, `levels` has as many entries, and new ones
-        # are added. If there are more than 100, `levels` is made empty, and stays so: the lengths then differ.
-        if self.role == "levels" and len(self.levels) == self.distinct:
+        # Levels: new ones are added to the list. More than 100 are not listed: `levels` is then empty, and stays so.
+        lists_all_levels = len(self.levels) == self.distinct  # `distinct` is the number of levels
+        if self.role == "levels" and lists_all_levels:
             levels = sorted({*self.levels, *cells.dropna().unique()})
-            return replace(self, distinct=len(levels), levels=tuple(levels) if len(levels) <= LISTED else ())
+            listed_levels = tuple(levels) if len(levels) <= LISTED else ()
+            return replace(self, distinct=len(levels), levels=listed_levels)
 
         # Numbers: the range gets wider, if it has to. A column without a range stays as it is.
         if self.low is None or self.high is None:
@@ -284,8 +283,8 @@ def distinct_words(cells: pd.Series) -> DistinctWords:
     The cells "b", " a", None, "b" have the words "b" and "a", in the order of their first cells, and the codes 0, 1,
     −1, 0.
     """
-    # `factorize` numbers the different values; a missing cell has the code −1.
-    codes, distinct = pd.factorize(cells.astype(object).map(str, na_action="ignore"))
+    texts = cells.astype(object).map(str, na_action="ignore")  # a missing cell stays missing
+    codes, distinct = pd.factorize(texts)  # numbers the different texts 0, 1, …; a missing cell has the code −1
     return DistinctWords(codes, [clean_word(text) for text in distinct])
 
 
@@ -305,15 +304,18 @@ def levels_of(cells: pd.Series, kept: Collection[str] = MISSING_SIGNS) -> pd.Ser
         categories = [level_text(value) for value in cells.cat.categories]
         return cells.cat.rename_categories(categories)
 
-    # Each different value is turned into text once. `codes` says which of the values each cell has, and is −1 where the
-    # cell is missing. As an index, −1 takes the last entry: the None that is added below.
+    # Each different value is turned into text once. `codes` is the position of each cell's value among them, and −1
+    # where the cell is missing. For the cells 3.0, NaN, 4.0 the values are 3.0 and 4.0, and the codes 0, −1, 1.
     codes, distinct = pd.factorize(cells)
     levels: list[str | None] = []
     for value in distinct:
         level = level_text(value)
         is_missing = level in MISSING_SIGNS and level not in kept
         levels.append(None if is_missing else level)
-    return pd.Series(np.array([*levels, None], object)[codes], cells.index, dtype=object, name=cells.name)
+
+    # as an index −1 takes the last entry, so None is appended for missing cells
+    levels_and_missing = np.array([*levels, None], object)
+    return pd.Series(levels_and_missing[codes], cells.index, dtype=object, name=cells.name)
 
 
 def level_text(value: Any) -> str:
@@ -482,19 +484,17 @@ class ColumnContract:
         applied : these rows as `apply` gives them
         """
         for column in self.columns:
-            # `is_wrong`, (n,), says which cells contradict the first rows, and `expected` what those held. `why` is the
-            # reason for the role of the column: `EMPTY` and `CONSTANT` are two of the reasons to leave it out.
             if column.source:  # a part of a date may be the same in the first rows, such as the year
                 continue
+            # which cells contradict the first rows, `is_wrong` (n,), and what those held, `expected`
             cells = piece[column.name]
             if column.why in (EMPTY, CONSTANT):
-                # As levels, which are text, 3 and 3.0 are the same value. Of a constant column `example` is the value.
-                # Of an empty column it is "", which is the text of no cell: every cell that is not missing is wrong.
-                # `distinct`, the number of different values, is 0 of an empty column and 1 of a constant one.
-                levels = levels_of(cells, kept=())
-                first_level = levels_of(pd.Series([column.example])).iloc[0]
-                is_wrong = (levels.notna() & (levels != first_level)).to_numpy()
-                expected = f"only {column.example}" if column.distinct else "nothing"
+                # Cells are compared as text, in which 3 and 3.0 are the same. `example` is the value of a constant
+                # column, and "" of an empty one: no cell has this text, so every cell that is not missing is wrong.
+                texts = levels_of(cells, kept=())  # None of a missing cell
+                expected_text = levels_of(pd.Series([column.example])).iloc[0]
+                is_wrong = (texts.notna() & (texts != expected_text)).to_numpy()
+                expected = "nothing" if column.why == EMPTY else f"only {column.example}"
             elif column.role == "yes/no":
                 numbers = applied[column.name].to_numpy(float, na_value=np.nan)
                 is_wrong = ~np.isnan(numbers) & (numbers != 0) & (numbers != 1)
@@ -540,13 +540,16 @@ class ColumnContract:
         if new_names:
             sentences.append(f"columns that the model was not fitted to are ignored: {listed(new_names)}.")
 
-        # Three sentences on each column: new levels, numbers far outside of the training range, and more missing cells.
-        # Each is "" if there is nothing to say.
+        # Up to three sentences on each column; a text is "" where there is nothing to say.
         for column in self.used:
             cells = applied[column.name]
-            for text in (_new_levels(column, cells), _far_numbers(column, cells), _more_missing(column, cells)):
-                if text:
-                    sentences.append(f"column {column.name!r}: {text}.")
+            texts = (
+                _new_levels(column, cells),
+                _far_numbers(column, cells),  # far outside of the training range
+                _more_missing(column, cells),
+            )
+            for text in filter(None, texts):
+                sentences.append(f"column {column.name!r}: {text}.")
         return sentences
 
     def far_columns(self, applied: pd.DataFrame) -> list[str]:
@@ -558,8 +561,8 @@ class ColumnContract:
         """
         notes: list[list[str]] = [[] for _ in range(len(applied))]  # of each row what is said of its columns
         for column in self.used:
-            # `is_far` gives (n,) booleans: True of a cell that is beyond the range by more than the range is long.
-            for row in np.flatnonzero(column.is_far(applied[column.name])):
+            is_far = column.is_far(applied[column.name])  # (n,) beyond the range by more than the range is long
+            for row in np.flatnonzero(is_far):
                 notes[row].append(f"column {column.name!r} lies far outside of {_span(column)}")
         return ["; ".join(texts) for texts in notes]
 
@@ -576,10 +579,14 @@ class ColumnContract:
         -------
         the table, and a line that says how many columns it leaves out, or ""
         """
-        # Sorted by two booleans, of which False comes before True: "is neither target nor weight", then "has no
-        # warning". So target and weight stand first, then columns with a warning, then the others.
-        by_need = sorted(self.columns, key=lambda column: (column.role not in ("target", "weight"), not column.warning))
-        names = {column.name for column in by_need[:most]}
+
+        # Which columns are shown: first target and weight, then those with a warning, then the others. The sort is by
+        # two booleans, of which False comes before True.
+        def comes_late(column: Column) -> tuple[bool, bool]:
+            return column.role not in ("target", "weight"), not column.warning
+
+        most_needed = sorted(self.columns, key=comes_late)[:most]
+        names = {column.name for column in most_needed}
         rows = [_shown_row(column) for column in self.columns if column.name in names]  # in the order of the table
         table = pd.DataFrame(rows, columns=["", "column", "role", "distinct", "missing", "example", "why"])
 

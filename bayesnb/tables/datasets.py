@@ -37,6 +37,7 @@ class Dataset:
     lines : (n,) the line of each row in your file
     sample_weight : (n,) the column of weights, if one was named: integers if it counts rows, floats if it is importance
     n_copies : how many rows of your file equal an earlier row in all columns; None if they were not compared
+    ids : (n,) the cells of the column that names the rows, if one was named
     """
 
     name: str
@@ -49,6 +50,7 @@ class Dataset:
     lines: np.ndarray | None = None
     sample_weight: np.ndarray | None = None
     n_copies: int | None = None
+    ids: np.ndarray | None = None
 
 
 def load(name: str) -> Dataset:

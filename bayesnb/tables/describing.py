@@ -153,8 +153,9 @@ def _as_frame(table: Any) -> pd.DataFrame:
 
 def _check_separators(decimal: str | None, thousands: str | None) -> None:
     """Raise a ValueError unless both separators are one character, and differ; None is one that nobody named."""
-    lengths = {len(decimal or "."), len(thousands or ",")}  # any single character stands for None here
-    if lengths != {1} or (decimal and decimal == thousands):
+    are_characters = all(len(separator) == 1 for separator in (decimal, thousands) if separator)
+    are_the_same = bool(decimal) and decimal == thousands
+    if not are_characters or are_the_same:
         raise ValueError(
             f"`decimal` and `thousands` are {decimal!r} and {thousands!r}; they need to be one character each, "
             "such as '.' or ',', and to differ"
@@ -383,11 +384,14 @@ def _cells_of(frame: pd.DataFrame, name: Any) -> _Cells:
     if not _is_text(cells):
         return _Cells(str(name), cells, is_known, None, {}, {})
 
-    # How many cells hold each word, the most frequent first. A word is the whole text of a cell. Signs such as "?" are
-    # taken out of `counts` (by `pop`) and get counts of their own.
+    # How many cells hold each word, the most frequent first. A word is the whole text of a cell.
     texts = [clean_word(str(value)) for value in cells.tolist()]
     counts = dict(Counter(texts).most_common())
-    signs = {sign: counts.pop(sign) for sign in sorted(missing_signs(counts))}
+
+    # signs such as "?" leave these counts, and get counts of their own
+    signs = {}
+    for sign in sorted(missing_signs(counts)):
+        signs[sign] = counts.pop(sign)
     return _Cells(str(name), cells, is_known, texts, counts, signs)
 
 
@@ -398,15 +402,16 @@ def _is_text(known: pd.Series) -> bool:
     ----------
     known : cells of a column, none of them missing
     """
-    # Declared levels, numbers, lengths of time (kind "m") and dates ("M") have types of their own and are no text. Then
-    # text has a type of pandas for strings, or is held as objects (kind "O").
-    kind = known.dtype
-    if isinstance(kind, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(kind) or kind.kind in "mM":
+    # Declared levels, numbers, dates and lengths of time have types of their own, and are no text.
+    dtype = known.dtype
+    are_times = dtype.kind in "mM"  # NumPy's codes of lengths of time and of dates
+    if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_numeric_dtype(dtype) or are_times:
         return False
-    if kind.kind != "O" or isinstance(kind, pd.StringDtype):
-        return True
 
-    # Objects are taken for text, unless one of the first is a container.
+    # Text has a type of pandas for strings, or is held as objects (kind "O"). Objects are taken for text, unless one of
+    # the first is a container.
+    if dtype.kind != "O" or isinstance(dtype, pd.StringDtype):
+        return True
     return not any(isinstance(value, list | dict | set | np.ndarray) for value in known.iloc[:1000])
 
 
@@ -421,11 +426,12 @@ def _decimal_of_table(columns: Iterable[_Cells]) -> str:
     """
     shown: set[str] = set()  # "." and ",", as far as some column shows them
     for cells in columns:
-        # Text: the marks that can be nothing but a decimal separator in some word. Floats with a fraction: a point.
         if cells.is_text:
-            shown |= decimals_shown(cells.words)
-        elif cells.known.dtype.kind == "f" and (cells.known.iloc[:COUNTED_ROWS] % 1 > 0).any():
-            shown.add(".")
+            shown |= decimals_shown(cells.words)  # the marks that can be nothing but a decimal separator in some word
+        elif cells.known.dtype.kind == "f":  # floats show a point, if there are fractions among them
+            first = cells.known.iloc[:COUNTED_ROWS]
+            if (first % 1 > 0).any():
+                shown.add(".")
     return shown.pop() if len(shown) == 1 else ""
 
 
@@ -561,12 +567,17 @@ def _are_dates(cells: _Cells) -> bool:
 
 
 def _numbers_of_texts(cells: _Cells, written: NumberFormat) -> np.ndarray:
-    """The numbers that the known cells of text hold, (known cells,); NaN of words that are none in this format."""
+    """The numbers that the cells of a column of text hold, (known cells,); NaN of text that is none in this format.
+
+    Parameters
+    ----------
+    cells : `texts` is the text of each cell that is not missing, and `words` are the different ones of them
+    written : the format of the numbers, such as a decimal comma
+    """
+    # each different word is read once, and then looked up for each cell
     words = list(cells.words)
-    # Each different word is read once: `read` gives (words,) numbers, NaN of a word that is none in this format.
-    numbers = dict(zip(words, written.read(words).tolist(), strict=True))
-    values = np.array([numbers.get(text, np.nan) for text in cells.texts or ()], float)
-    return values
+    number_of = dict(zip(words, written.read(words).tolist(), strict=True))
+    return np.array([number_of.get(text, np.nan) for text in cells.texts or ()], float)
 
 
 def _reason_for_numbers(column: Column) -> str:
@@ -615,11 +626,12 @@ def _with_number_format(cells: _Cells, base: Column, wish: str | None, separator
     n_numbers = sum(cells.words[word] for word in numbers)
     share = n_numbers / max(cells.n_known, 1)
 
-    # 1: too few numbers. They are enough if there are no other words; or at most 5 others beside more than 10
-    # different numbers in 80 % of the cells (`_is_column_of_numbers`); or if the user wants numbers. Text with many
-    # numbers in it is no column of numbers, but the user may want to know: the column gets a warning.
-    if not numbers or not (wish or _is_column_of_numbers(numbers, others, share)):
-        if share > 0.5 and others and not wish:
+    # 1: too few numbers. They are enough if there are no other words, or only a few (`_is_column_of_numbers`), or if
+    # the user wants numbers. Of text with many numbers in it the user is warned.
+    are_enough = bool(wish) or _is_column_of_numbers(numbers, others, share)
+    if not numbers or not are_enough:
+        has_many_numbers = share > 0.5 and bool(others)
+        if has_many_numbers and not wish:
             return base.with_warning(
                 f"{share:.0%} of the cells are numbers, others such as {others[0]!r} are not; "
                 f"{base.name}=numbers counts the others as missing"
@@ -690,8 +702,10 @@ def _is_column_of_numbers(numbers: list[str], others: list[str], share: float) -
     """
     if not others:
         return True
-    # At least 80 % of the cells, at most 5 other words, and more than 10 different numbers.
-    return share >= _SHARE_OF_NUMBERS and len(others) <= _MOST_WORDS and len(numbers) > _LEAST_NUMBERS
+    are_in_most_cells = share >= _SHARE_OF_NUMBERS  # 80 %
+    others_are_few = len(others) <= _MOST_WORDS  # 5
+    numbers_are_many = len(numbers) > _LEAST_NUMBERS  # 10
+    return are_in_most_cells and others_are_few and numbers_are_many
 
 
 def _format_of(name: str, numbers: list[str], wish: str | None, separators: _Separators) -> NumberFormat | None:
@@ -751,7 +765,8 @@ def _judge_levels(cells: _Cells, base: Column, wish: str | None, why: str) -> _J
     # With more than 100 levels a warning takes the place of earlier ones, as the number of levels matters most. Then a
     # warning of signs that are read as missing is added.
     if len(levels) > LISTED:
-        base = replace(base, warning=f"{len(levels)} levels, {cells.n_known / len(levels):.0f} rows each")
+        rows_of_level = cells.n_known / len(levels)
+        base = replace(base, warning=f"{len(levels)} levels, {rows_of_level:.0f} rows each")
     base = base.with_warning(_warning_of_signs(cells))
 
     # The reason, and the levels themselves unless they are very many.
@@ -768,9 +783,10 @@ def _names_the_rows(n_levels: int, n: int) -> bool:
 
     More than 20 levels do if they are more than half of the rows, or more than 100 with fewer than 10 rows on average.
     """
-    # The limit is n/2, but not above the larger of 100 and n/10, and at least 20. Of 60 rows it is 30, of 400 rows 100,
-    # and of 5,000 rows 500 levels.
-    max_levels = max(min(n / 2, max(LISTED, n / 10)), FEW_ROWS)
+    # how many levels a column may have: 30 of 60 rows, 100 of 400 rows, and 500 of 5,000 rows
+    half_of_rows = n / 2
+    many_levels = max(LISTED, n / 10)
+    max_levels = max(min(half_of_rows, many_levels), FEW_ROWS)
     return n >= FEW_ROWS and n_levels > max_levels
 
 
@@ -782,11 +798,11 @@ def _left_out_text(cells: _Cells, base: Column) -> Column:
     cells : of the column
     base : the column as far as it is described, with its number of different values
     """
-    # The mean number of words of a language in a cell. `cells.words` are the different texts of whole cells, each with
-    # the number of cells that have it.
-    n_words = sum(len(word.split()) * count for word, count in cells.words.items()) / max(cells.n_known, 1)
-    if n_words >= _DOCUMENT_WORDS:
-        return replace(base, why=f"{DOCUMENTS} of {n_words:.0f} words on average", warning=COUNT_WORDS)
+    # Documents are cells of many words. `cells.words` has each different text, and how many cells hold it.
+    n_words = sum(len(text.split()) * n_cells for text, n_cells in cells.words.items())  # in all cells together
+    mean_words = n_words / max(cells.n_known, 1)
+    if mean_words >= _DOCUMENT_WORDS:
+        return replace(base, why=f"{DOCUMENTS} of {mean_words:.0f} words on average", warning=COUNT_WORDS)
 
     why = f"text of {base.distinct} different values in {cells.n_known} rows"
     if base.distinct == cells.n_known:
@@ -795,13 +811,16 @@ def _left_out_text(cells: _Cells, base: Column) -> Column:
 
 
 def _sample_of_levels(cells: _Cells) -> np.ndarray:
-    """Codes of the levels in some of the rows, evenly spaced, in the order of their first cell; NaN is missing."""
-    # `known` holds the cells that are not missing only. They are put at their places among all rows, with None at the
-    # others. Of these a sample is taken, and `factorize` numbers its different levels 0, 1, ….
-    positions = sample_positions(cells.n_rows)
+    """Numbers of the levels in some of the rows, evenly spaced, 0, 1, … in the order of their first cell.
+
+    NaN is a missing cell: the cells b, None, a, b have the codes 0, NaN, 1, 0.
+    """
+    # all n rows; `known` are the cells that are not missing, and `is_known` (n,) says in which rows they are
     column = pd.Series(np.full(cells.n_rows, None, object))
     column[cells.is_known] = levels_of(cells.known, kept=cells.words).to_numpy(object)
-    codes, _ = pd.factorize(column.to_numpy()[positions])  # −1 of a missing cell
+
+    sample = column.to_numpy()[sample_positions(cells.n_rows)]
+    codes, _ = pd.factorize(sample)  # −1 of a missing cell
     return np.where(codes < 0, np.nan, codes)
 
 
@@ -869,11 +888,12 @@ def _with_role_of_numbers(base: Column, numbers: np.ndarray, wish: str | None, w
     if wish:
         return replace(base, role=wish, why=ASKED)
 
-    # Zeros and ones are yes/no, unless they are percentages or amounts of money, which have a sign such as "%". The
-    # sign of a column of "true" and "false" is `TRUTH`. All numbers are whole, so that a range of 0 to 1 means 0 and 1.
+    # Zeros and ones are yes/no, unless they are percentages or amounts of money, which have a sign such as "%". (The
+    # sign of a column of "true" and "false" is `TRUTH`.)
     are_whole = bool((numbers % 1 == 0).all())
+    are_0_and_1 = are_whole and base.low in (0, 1) and base.high in (0, 1) and are_finite
     has_unit = base.written is not None and base.written.sign not in ("", TRUTH)
-    if are_whole and base.low in (0, 1) and base.high in (0, 1) and are_finite and not has_unit:
+    if are_0_and_1 and not has_unit:
         return replace(base, role="yes/no", why=TRUTH if why == TRUTH else "zeros and ones")
 
     # Whole numbers may name the rows: they are dates, identifiers or row numbers. The first 50,000 show it. `why` is ""
@@ -968,20 +988,22 @@ def _warning_of_missing_codes(values: np.ndarray) -> str:
     values : (n,) finite numbers of a column
     """
     # First at the upper end, such as 999. Then with all signs changed, so that −999 at the lower end is the largest.
+    others = values  # without the codes that have been found
     codes: list[str] = []
     for sign in (1, -1):
-        distinct, counts = np.unique(sign * values, return_counts=True)  # ascending
+        distinct, counts = np.unique(sign * others, return_counts=True)  # ascending
         n_codes = _count_missing_codes(distinct, counts)  # how many of the largest 3 values are far above all others
         if n_codes:
-            last = zip(distinct[-n_codes:], counts[-n_codes:], strict=True)
-            codes += [f"{sign * value:g} ({n} times)" for value, n in last]
-            values = values[sign * values < distinct[-n_codes]]  # without the codes
+            largest = zip(distinct[-n_codes:], counts[-n_codes:], strict=True)
+            codes += [f"{sign * value:g} ({n} times)" for value, n in largest]
+            smallest_code = distinct[-n_codes]
+            others = others[sign * others < smallest_code]
     if not codes:
         return ""
 
-    others = f"{values.min():g} to {values.max():g}"
+    span = f"{others.min():g} to {others.max():g}"
     advice = "if this stands for a missing cell, leave the cell empty"
-    return f"{', '.join(codes)} far outside of the other numbers, {others}; {advice}"
+    return f"{', '.join(codes)} far outside of the other numbers, {span}; {advice}"
 
 
 def _count_missing_codes(distinct: np.ndarray, counts: np.ndarray) -> int:
@@ -992,14 +1014,16 @@ def _count_missing_codes(distinct: np.ndarray, counts: np.ndarray) -> int:
     distinct : (k,) the different values, ascending
     counts : (k,) how often each occurs
     """
-    # The last k values may be codes: first k = 3 is tried, then 2, then 1, as long as two other values are left, so
-    # that these have a width. Of 1 2 5 999 the last is a code, as it is 994 above the 5 and the others are 4 wide.
-    # `distinct[-k]` is the smallest of the last k, and `distinct[-k - 1]` the largest of the others.
-    for k in range(min(3, len(distinct) - 2), 0, -1):
-        first_code = distinct[-k]
+    # The last k values may be codes: k = 3 is tried first, then 2, then 1, with at least two other values, so that
+    # these have a width. Of 1 2 5 999 the last is a code, as it is 994 above the 5, and the others are only 4 wide.
+    max_codes = min(3, len(distinct) - 2)
+    for k in range(max_codes, 0, -1):
+        smallest_code = distinct[-k]
         largest_other = distinct[-k - 1]
-        width = largest_other - distinct[0]
-        if counts[-k:].min() >= 3 and first_code - largest_other > width:
+        width_of_others = largest_other - distinct[0]
+        is_far = smallest_code - largest_other > width_of_others
+        is_frequent = counts[-k:].min() >= 3
+        if is_far and is_frequent:
             return k
     return 0
 
@@ -1016,8 +1040,8 @@ def _with_copies_named(frame: pd.DataFrame, target: Any, described: dict[Any, Co
     target : name of the column of labels
     described : the columns, by name
     """
-    # A copy has no more values than there are labels, except that rows without a label may have any. Columns with more
-    # values cannot be copies, which saves the comparison.
+    # A column with more values than there are labels cannot be a copy, which saves the comparison. A row without a
+    # label may have any value.
     labels = frame[target].iloc[:COUNTED_ROWS]
     max_distinct = labels.nunique() + int(labels.isna().sum())
 
@@ -1025,7 +1049,8 @@ def _with_copies_named(frame: pd.DataFrame, target: Any, described: dict[Any, Co
     for name, column in described.items():
         if not column.is_used or column.distinct > max_distinct:
             continue
-        # A copy: each of its values goes with one label, and each label with one of its values.
-        if is_copy_of_target(frame[name].iloc[:COUNTED_ROWS], labels):
+        # each value goes with one label, and each label with one value
+        is_copy = is_copy_of_target(frame[name].iloc[:COUNTED_ROWS], labels)
+        if is_copy:
             named[name] = column.with_warning(f"a copy of the target {target!r}? {column.name}=drop leaves it out")
     return named

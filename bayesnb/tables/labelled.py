@@ -100,17 +100,17 @@ class WeightColumn(NamedTuple):
         # `read` gives numbers, by the number format of the column; a missing cell is NaN.
         numbers = contract[self.name].read(cells).to_numpy(float, na_value=np.nan)
 
-        # From a reason for an error to the cells, (n,) booleans, that it is true of. The message is "column … holds …"
-        # and then the reason, hence the comma. The first reason that is true of any cell is raised.
-        wrong = {
+        # Each fault with the cells, (n,) booleans, that have it. The message is "column … holds …" and then the fault,
+        # hence the comma; it names the first fault that any cell has.
+        cells_with_fault = {
             ", but each row with a label needs a weight; 0 leaves the row out": np.isnan(numbers),
             ", a negative weight": numbers < 0,
         }
         if self.are_counts:
-            wrong[", but counts are whole numbers; --weight takes others"] = numbers % 1 > 0
-        for reason, is_wrong in wrong.items():
-            if is_wrong.any():
-                raise CellError(self.name, cells, is_wrong, reason)
+            cells_with_fault[", but counts are whole numbers; --weight takes others"] = numbers % 1 > 0
+        for fault, has_fault in cells_with_fault.items():
+            if has_fault.any():
+                raise CellError(self.name, cells, has_fault, fault)
         return numbers.astype(np.int64) if self.are_counts else numbers
 
     def describe(self, weights: np.ndarray) -> str:
@@ -170,7 +170,8 @@ class LabelledTable:
         wishes : `drop`, `columns`, `decimal` and `thousands`, as in `describe`
         """
         # The open file gives its rows piece by piece. It has to know its column of labels, because text among numbers
-        # is no error in a row without a label. The contract is the role of each column, by the first rows.
+        # is no error in a row without a label. The contract is the role of each column, such as "numbers", by the first
+        # rows.
         self._weight = weight_column(counts, weight)
         self._file = open_table(source, encoding=encoding, sep=sep)
         self.name = Path(source).stem
@@ -180,11 +181,10 @@ class LabelledTable:
         self.contract = self._described(wishes)
 
         # The column of labels is read to its end, as all labels decide whether they are integers, booleans or text.
-        # `label_counts` has the number of rows with each different cell of the column, and `_label_of` the label that
-        # each different cell stands for, such as 7 for the text "7". The two checks raise a TableError.
-        label_counts = self._counted_labels()
-        self._check_classes(source, label_counts)
-        self._check_features(source)
+        label_counts = self._counted_labels()  # the number of rows with each different cell
+        self._check_classes(source, label_counts)  # a TableError where there are fewer than two classes
+        self._check_features(source)  # a TableError where no column can be used
+        # the label that each different cell stands for, such as 7 for the text "7"; and all labels, sorted
         self._label_of = _labels([*label_counts], isinstance(self._file, TextFile))
         self.labels = np.unique(_array([*self._label_of.values()]))
 
@@ -263,22 +263,21 @@ class LabelledTable:
         many cells are missing. A cell must not contradict the roles, which are those of the first rows.
         """
         # `errors_of` turns an error into a TableError with the name of the file and the line of the cell.
-        before = self.contract  # of the first rows
+        contract_of_first_rows = self.contract
         n_rows = 0
-        n_missing: Any = 0  # then a series: missing cells of each column so far, by its name
+        n_missing: Any = 0  # 0, and then a series: missing cells of each column in all rows so far, by its name
         with errors_of(self._file, "fit"):
-            for piece in self._file.pieces(before.plain):  # columns of plain numbers are read as numbers
-                rows = before.with_date_parts(piece[piece[self.target].notna()])
+            # `plain` are the names of columns of plain numbers, which pandas reads as numbers
+            for piece in self._file.pieces(contract_of_first_rows.plain):
+                rows = contract_of_first_rows.with_date_parts(piece[piece[self.target].notna()])
 
-                # Where the user asked for numbers, new words in the column count as missing. So they are added to the
-                # contract, by `accepting`, before `apply` makes numbers and levels of the cells. Then a CellError for a
-                # cell that contradicts the role of its column, such as a value in a column that was empty so far.
+                # 1. Words that count as missing, in columns that the user wants to be numbers.
                 contract = self.contract.accepting(rows)
+                # 2. The cells as numbers and levels.
                 X = contract.apply(rows)
-                before.refuse_contradictions(rows, X)
-
-                # `widened` adds the ranges and levels of these rows to the contract, `with_missing` sets the share of
-                # missing cells in all rows so far. `n_missing` is a Series: 0 + Series at the first piece.
+                # 3. A CellError where a cell contradicts its role, such as a value in a column that was empty so far.
+                contract_of_first_rows.refuse_contradictions(rows, X)
+                # 4. The ranges, levels and shares of missing cells of all rows so far.
                 n_rows += len(X)
                 n_missing = n_missing + X.isna().sum()
                 self.contract = contract.widened(X).with_missing(n_missing, n_rows)
@@ -301,31 +300,43 @@ class LabelledTable:
             return ""
         return self._weight.describe(weights)
 
-    def load(self, with_lines: bool = False) -> Dataset:
+    def load(self, with_lines: bool = False, id_column: str | None = None) -> Dataset:
         """All rows as one data set, with their labels and weights.
 
         Parameters
         ----------
         with_lines : True also finds the line of each row in a text file, which is then read again, and counts rows that
             equal an earlier one in all columns
+        id_column : name of the column that names the rows, whose cells are kept; None for none
         """
+        if id_column is not None and id_column not in self._file.names:
+            similar = did_you_mean(id_column, self._file.names) or "."
+            raise TableError(f"{self.source} has no column {id_column!r} for --id{similar}")
         # `_read_pieces` gives rows with a label as they stand in the file, and their features as a model takes them
-        features, labels, weights, hashes = [], [], [], []  # of each piece
+        # of each piece, one below the other
+        features = []
+        labels = []
+        weights: list[Any] = []
+        hashes = []
+        ids = []
         with progress("table", self.n_rows, "rows read") as line:
             for rows, X in self._read_pieces():
                 features.append(X)
                 labels.append(self._labels_of(rows))
-                weights.append(self._weights_of(rows))
+                if self._weight is not None:
+                    weights.append(self._weights_of(rows))
                 if with_lines:
                     hashes.append(_hash_of_rows(rows))
+                if id_column is not None:
+                    ids.append(rows[id_column].to_numpy(object))
                 line.advance(len(rows))
         X = pd.concat(features)
 
-        # Rows with the same hash count as copies. Each hash beyond the different ones belongs to a copy: of 5 rows with
-        # the hashes a, b, a, a, c two are copies.
+        # Rows with the same hash count as copies: of 5 rows with the hashes a, b, a, a, c two are copies.
         n_copies = None
         if with_lines:
-            n_copies = len(X) - len(np.unique(np.concatenate(hashes)))
+            different_hashes = np.unique(np.concatenate(hashes))
+            n_copies = len(X) - len(different_hashes)
 
         # The index of the features is the number of the row in the file, where rows without a label count too. `lines`
         # gives the line at which each row begins: a text in quotes may go over several lines.
@@ -341,8 +352,9 @@ class LabelledTable:
             notes=self.notes,
             contract=self.contract,
             lines=lines,
-            sample_weight=None if self._weight is None else np.concatenate([w for w in weights if w is not None]),
+            sample_weight=None if self._weight is None else np.concatenate(weights),
             n_copies=n_copies,
+            ids=None if id_column is None else np.concatenate(ids),
         )
 
 

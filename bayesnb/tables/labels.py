@@ -77,15 +77,19 @@ def _warning_of_measurements(column: Column, words: list[str], numbers: np.ndarr
     words, numbers : the different labels as text and as numbers, NaN of text
     n : rows with a label
     """
-    if column.low is None or column.words:  # there is no range, so there are no numbers; or there are words among them
+    has_numbers = column.low is not None  # a column without a range has none
+    if not has_numbers or column.words:  # or there are words among them
         return ""
-    # Fractions such as 2.5 are measurements; with a sign, as in "2.5 %", they are names of classes. Then nearly as many
-    # different numbers as rows: more than 20, and more than half of the rows, of at least 20 rows.
+
+    # Fractions such as 2.5 are measurements; with a sign, as in "2.5 %", they are names of classes.
     has_sign = column.written is not None and column.written.sign
     fractions = [word for word, number in zip(words, numbers, strict=True) if np.isfinite(number) and number % 1 > 0]
     if fractions and not has_sign:
         return f"holds measurements such as {fractions[0]}, not classes; bin it or name another"
-    if n >= FEW_ROWS and len(words) > max(n / 2, _MANY_CLASSES):
+
+    # nearly as many different numbers as rows: more than half of the rows, and more than 20
+    differ_nearly_all = len(words) > max(n / 2, _MANY_CLASSES)
+    if n >= FEW_ROWS and differ_nearly_all:
         return f"holds {len(words)} different numbers in {n} rows, which are measurements; bin it or name another"
     return ""
 
@@ -115,15 +119,15 @@ def _note_on_similar_labels(name: str, counts: pd.Series, plain: list[str]) -> s
     counts : rows of each label, the most frequent first
     plain : labels in the same order, without what two spellings of a label differ in
     """
-    # Each pair of labels i < j, of which i is the more frequent one. They are alike if they are the same but for case
-    # and blanks; or if they differ in one letter and the second is rare: at most 2 rows, or a tenth of the first's. A
-    # slip is rare beside the right spelling, while "cat" and "bat" may both be classes.
+    # Each pair of labels i < j, of which i is the more frequent one. A slip in a letter is rare beside the right
+    # spelling, with at most 2 rows, or a tenth of the other's; while "cat" and "bat" may both be classes.
     pairs = []
     for i, j in itertools.combinations(range(len(plain)), 2):
         n_first = counts.iloc[i]
         n_second = counts.iloc[j]
+        are_equal = plain[i] == plain[j]  # but for case and blanks
         is_rare = n_second <= max(2, n_first * _RARE_SHARE)
-        if plain[i] == plain[j] or (is_rare and _one_letter_apart(plain[i], plain[j])):
+        if are_equal or (is_rare and _one_letter_apart(plain[i], plain[j])):
             pairs.append(f"{counts.index[i]!r} ({n_first} rows) and {counts.index[j]!r} ({n_second})")
     if not pairs:
         return ""
@@ -158,12 +162,15 @@ def _one_letter_apart(word: str, other: str) -> bool:
 
     difflib's ratio is 2 · common letters / letters of both words: 1 − 1/longest for one letter that is changed.
     """
-    # Words of one or two letters, such as "a" and "b", are all near each other; numbers such as "10" and "11" differ in
+    # Words of one or two letters, such as "a" and "b", are all near each other. Numbers such as "10" and "11" differ in
     # what they mean.
     longest = max(len(word), len(other))
-    if longest < 3 or abs(len(word) - len(other)) > 1 or any(map(str.isdigit, word + other)):
+    difference_of_lengths = abs(len(word) - len(other))
+    has_digits = any(map(str.isdigit, word + other))
+    if longest < 3 or difference_of_lengths > 1 or has_digits:
         return False
-    return difflib.SequenceMatcher(None, word, other).ratio() >= 1 - 1 / longest - 1e-9
+    ratio = difflib.SequenceMatcher(None, word, other).ratio()
+    return ratio >= 1 - 1 / longest - 1e-9  # 1e-9 is for rounding
 
 
 def is_copy_of_target(cells: pd.Series, labels: pd.Series) -> bool:
@@ -176,13 +183,15 @@ def is_copy_of_target(cells: pd.Series, labels: pd.Series) -> bool:
     # `factorize` numbers the different values 0, 1, …; −1 is a missing cell.
     codes, _ = pd.factorize(cells)
     label_codes, _ = pd.factorize(labels)
-    is_known = (codes >= 0) & (label_codes >= 0)
-    pairs = {*zip(codes[is_known].tolist(), label_codes[is_known].tolist(), strict=True)}
-    if is_known.sum() < FEW_ROWS or len(pairs) < 2:
+    has_both = (codes >= 0) & (label_codes >= 0)  # (n,)
+
+    # the different pairs of a value and a label; few rows, or a single pair, show nothing
+    pairs = {*zip(codes[has_both].tolist(), label_codes[has_both].tolist(), strict=True)}
+    if has_both.sum() < FEW_ROWS or len(pairs) < 2:
         return False
 
-    # One to one: as many different pairs as different values, and as different labels. A value that goes with two
-    # labels is in two pairs, so that there are more pairs than values. A single pair, refused above, shows nothing.
+    # One to one: as many pairs as values, and as labels. A value that goes with two labels is in two pairs, so that
+    # there are more pairs than values.
     n_values = len({value for value, _ in pairs})
     n_labels = len({label for _, label in pairs})
     return n_values == n_labels == len(pairs)

@@ -77,18 +77,19 @@ class NumberFormat:
         if self.sign == TRUTH:
             return {"true": 1.0, "false": 0.0}.get(word.lower(), math.nan)
 
-        # The word without its currency or percent sign must have the form of a number with these separators.
+        # without its currency or percent sign: "1.234,5 €" becomes "1.234,5"
         digits = word
         if self.sign:
             digits = re.sub(rf" ?{re.escape(self.sign)} ?", "", word)
+
+        # Whether it is a number with these separators. Without a decimal separator no word has a fraction: the mark in
+        # 15.018, or 15,018, may then be either separator.
         if not _number_pattern(self.decimal, self.thousands).fullmatch(digits):
             return math.nan
-        # A format without a decimal separator is one whose words have no fraction. In it 15.018, or 15,018, has a mark
-        # of which nothing says what it is.
         if not self.decimal and _TWO_WAYS.fullmatch(digits):
             return math.nan
 
-        # As Python writes it: no separator of thousands, and a decimal point.
+        # as Python writes it, without a separator of thousands, and with a decimal point: "1.234,5" becomes "1234.5"
         if self.thousands:
             digits = digits.replace(self.thousands, "")
         if self.decimal:
@@ -136,7 +137,7 @@ def number_format(
     ValueError
         if the words can be read in two ways, or one of them in none with the separators that are named
     """
-    # Nearly all columns are plain numbers, or true and false.
+    # 1. Nearly all columns are plain numbers, or true and false.
     words = list(words)
     is_asked = bool(decimal or thousands)
     if not is_asked and _are_plain(words):
@@ -144,33 +145,35 @@ def number_format(
     if all(word.lower() in ("true", "false") for word in words):
         return NumberFormat(sign=TRUTH)
 
-    # The different signs, "" of a word without one. Two signs make no column of numbers, nor does a percent sign in
-    # only some of the cells: 5 % is not 5. A currency may be left out in some cells.
+    # 2. The sign, "" of a word without one. Two different signs make no column of numbers. A currency may be left out
+    # in some cells, but a percent sign may not: 5 % is not 5.
     signs = {_sign_of(word) for word in words}
-    if len(signs - {""}) > 1 or {"%", ""} <= signs:
+    has_two_signs = len(signs - {""}) > 1
+    has_some_percent = {"%", ""} <= signs
+    if has_two_signs or has_some_percent:
         return None
+    sign = max(signs)  # the only sign, or ""; the empty text sorts first
 
-    # Read all words in each format that is possible; a number is NaN if the word is none in the format. A format fits
-    # if it reads all words. `signs` holds at most one sign and "", which sorts first, so that `max` is the sign.
-    sign = max(signs)
+    # 3. All words are read in each format that is possible, NaN where a word is no number. A format fits if it reads
+    # them all.
     numbers = {form: form.read(words) for form in _possible_formats(words, sign, decimal, thousands)}  # (words,) each
     fitting = [form for form, values in numbers.items() if not np.isnan(values).any()]
     if not fitting and is_asked:  # with separators that the user named this is an error; the first unread word is shown
-        unread = np.isnan(next(iter(numbers.values())))
-        raise ValueError(
-            f"{words[int(unread.argmax())]!r} is no number with these separators; write all cells in one format"
-        )
+        is_unread = np.isnan(next(iter(numbers.values())))
+        first_unread = words[int(is_unread.argmax())]
+        raise ValueError(f"{first_unread!r} is no number with these separators; write all cells in one format")
     if not fitting:
         return None
 
-    # Several formats that give the same numbers are as good as one. If a number differs, the decimal separator of the
-    # other columns of the table decides, `clear`; an error is raised where they show none.
-    first = fitting[0]
+    # 4. Several formats that give the same numbers are as good as one. If a number differs, the decimal separator of
+    # the other columns of the table decides, `clear`; an error is raised where they show none.
+    first_format = fitting[0]
     for form in fitting:
-        differs = numbers[form] != numbers[first]
+        differs = numbers[form] != numbers[first_format]  # (words,)
         if differs.any():
-            return _format_as_elsewhere(fitting, clear, words[int(differs.argmax())])
-    return first
+            first_word = words[int(differs.argmax())]
+            return _format_as_elsewhere(fitting, clear, first_word)
+    return first_format
 
 
 def _are_plain(words: list[str]) -> bool:
@@ -201,9 +204,15 @@ def _possible_formats(words: list[str], sign: str, decimal: str | None, thousand
     sign : the currency or percent sign of the words, or ""
     decimal, thousands : separators that the user has named, or None
     """
-    # Which of ",", ".", "'" and blank stand before a digit in some word: any of them may separate thousands, or nothing
-    # does, "". For the words "1.234,5" and "7" the marks are "," and ".", and `groups` are "", "," and ".".
-    marks = [mark for mark in _MARKS if any(re.search(rf"{re.escape(mark)}[0-9]", word) for word in words)]
+    # Which of ",", ".", "'" and blank stand before a digit in some word: for the words "1.234,5" and "7" these marks
+    # are "," and ".".
+    marks = []
+    for mark in _MARKS:
+        before_digit = re.compile(rf"{re.escape(mark)}[0-9]")
+        if any(before_digit.search(word) for word in words):
+            marks.append(mark)
+
+    # The separator of thousands is the user's, or any of the marks, or there is none, "".
     groups = [thousands] if thousands else ["", *marks]
 
     # The decimal separator is the user's, or a point or a comma; words without marks show none.
@@ -215,9 +224,13 @@ def _possible_formats(words: list[str], sign: str, decimal: str | None, thousand
         decimals = [""]
 
     # All pairs of a decimal separator and one of thousands, except for those in which one mark is both. In the example
-    # these are ("." , ""), (".", ","), (",", "") and (",", ".").
-    pairs = itertools.product(decimals, groups)
-    return [NumberFormat(point, group, sign) for point, group in pairs if not point or point != group]
+    # these are (".", ""), (".", ","), (",", "") and (",", ".").
+    formats = []
+    for point, group in itertools.product(decimals, groups):
+        is_one_mark = point != "" and point == group
+        if not is_one_mark:
+            formats.append(NumberFormat(point, group, sign))
+    return formats
 
 
 def _format_as_elsewhere(fitting: list[NumberFormat], clear: str | None, word: str) -> NumberFormat:
@@ -238,8 +251,7 @@ def _format_as_elsewhere(fitting: list[NumberFormat], clear: str | None, word: s
     ValueError
         if none of the formats has the decimal separator of the other columns; the message asks the user for one
     """
-    # A format that is in question here always has a decimal separator, so that "" and None are never equal to it, and
-    # the error below is raised.
+    # all formats here have a decimal separator, which "" and None never equal
     for form in fitting:
         if form.decimal == clear:
             return form

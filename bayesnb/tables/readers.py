@@ -183,11 +183,12 @@ class TextFile:
             self._separator = _separator_of(head, sep)
             self.names = _names_of(head, self._separator, path)
 
-            # A piece is to have about 4 MiB, and 100 to 65,536 rows. 4 MiB divided by the average length of a line of
-            # `head` are 4 MiB · lines / letters of `head`. A line may also end in "\r". `first` is a piece of as many
-            # rows as there are lines in `head`; with numbers=() all of its cells are text.
+            # A piece is to have about 4 MiB, `HEAD`, and 100 to 65,536 rows: the 4 MiB divided by the mean length of a
+            # line of `head`, which is letters / lines. A line may also end in "\r".
             n_lines = max(head.count("\n"), head.count("\r"), 1)
             self._rows = int(np.clip(HEAD * n_lines // len(head), 100, ROWS))
+
+            # the first piece: as many rows as there are lines in `head`; with numbers=() all of its cells are text
             self.first = next(self.pieces((), rows=n_lines))
 
     def _bytes(self) -> Any:
@@ -223,8 +224,8 @@ class TextFile:
             it are not even counted
         rows : of a piece
         """
-        # Which columns are numbers, and which are wanted: each must be there. Without `numbers` the first rows decide:
-        # `describe(…).plain` are the names of columns that hold numbers as any parser reads them.
+        # The names of the columns of numbers, and of those that are wanted, each of which must be there. `plain` are
+        # the names of columns that hold numbers as any parser reads them, by the first rows.
         number_names = describe(self.first).plain if numbers is None else {*numbers}
         names = _chosen_names(columns, self.names)
         unknown = [name for name in names if name not in self.names]
@@ -234,21 +235,22 @@ class TextFile:
                 f"{self.path} has no column {listed(unknown)}; the columns are {listed(self.names)}{similar}"
             )
 
-        # Arguments of `pandas.read_csv`. Line 0 is the header, whose names ours replace. All columns are read as text,
-        # except for numbers that are wanted, whose type pandas finds; it is quicker if it knows the other types. With
-        # `low_memory=False` a column of a piece gets one type. With a `chunksize` the result is an iterator of pieces.
+        # All columns are read as text, except for numbers that are wanted, whose type pandas finds.
+        wanted_numbers = number_names & {*names}
+        text_names = {*self.names} - wanted_numbers
         settings: dict[str, Any] = {
             "names": self.names,
-            "header": 0,
+            "header": 0,  # line 0 is the header, whose names ours replace
             "skipinitialspace": True,
-            "low_memory": False,
+            "low_memory": False,  # a column of a piece gets one type
             "sep": self._separator,
             "encoding": self.encoding,
-            "dtype": dict.fromkeys({*self.names} - (number_names & {*names}), str),
-            "chunksize": rows or self._rows,
+            "dtype": dict.fromkeys(text_names, str),
+            "chunksize": rows or self._rows,  # rows of a piece; `read_csv` then gives an iterator of pieces
         }
         # One name instead of a list: pandas skips the other columns, and does not count the cells of a row.
-        if columns is not None and not isinstance(columns, list):
+        is_one_name = columns is not None and not isinstance(columns, list)
+        if is_one_name:
             settings["usecols"] = names
 
         # `_clean_piece` takes blanks off text, and checks numbers. `map` calls it when the caller asks for the next
@@ -273,33 +275,42 @@ class TextFile:
         columns: dict[str, pd.Series] = {}
         for name in names:
             cells = piece[name]
+            are_parsed = cells.dtype.kind in "iuf"  # NumPy's codes of integers and floats
             if name not in numbers:  # text: blanks are taken off, and words such as "NA" become missing
                 cells = _without_blanks(cells)
-            elif cells.dtype.kind not in "iuf":  # pandas has left them as text, as one of them is no number
+            elif not are_parsed:  # pandas has left them as text, as one of them is no number
                 has_label = piece[self.target].notna() if self.target in piece else True
                 cells = _parsed_numbers(name, cells, has_label)
             columns[name] = cells
         return pd.DataFrame(columns, index=piece.index, columns=names)
 
     def lines(self, rows: np.ndarray) -> np.ndarray:
-        """The line of the file at which each of these rows begins, (n,), from 1 on; `rows` are positions from 0 on.
+        """The line of the file at which each of these rows begins, (n,), counted from 1 on.
 
-        There may be blank lines, which are no rows, and lines within quotes, of which a row has several.
+        A blank line is no row, and a row with a text in quotes may go over several lines. For example, if the header is
+        at line 1, a row at the lines 2 and 3, and a row at line 5 below a blank one, then row 0 begins at line 2, and
+        row 1 at line 5.
+
+        Parameters
+        ----------
+        rows : (n,) numbers of rows, from 0 on, without the header
         """
         # The CSV reader counts lines while it reads rows: `line_num` is the last line of the row that it has just read,
-        # and the next row begins one line later. A blank line gives an empty row, which pandas does not count.
-        starts: list[int] = []  # of the header and of each row
+        # and the next row begins one line later. A blank line gives an empty row, which does not count.
+        starts: list[int] = []  # of the header and of each row: in the example 1, 2, 5
         start = 1
         with contextlib.suppress(csv.Error), io.TextIOWrapper(self._bytes(), self.encoding, newline="") as text:
             table = csv.reader(text, delimiter=self._separator)
-            for row in table:
-                if len(row) > 1 or "".join(row).strip():
+            for cells in table:
+                is_blank = len(cells) <= 1 and not "".join(cells).strip()
+                if not is_blank:
                     starts.append(start)
                 start = table.line_num + 1
 
         # An error of the reader (`csv.Error`) ends the loop early, and some rows have no start. Then one line for each
         # row is the best guess: row 0 is at line 2, below the header.
-        if len(starts) <= np.max(rows) + 1:
+        starts_are_missing = len(starts) <= np.max(rows) + 1
+        if starts_are_missing:
             return rows + 2
         return np.array(starts)[rows + 1]  # the header comes first
 
@@ -373,17 +384,20 @@ def _without_blanks(cells: pd.Series) -> pd.Series:
     values = cells.tolist()
     words = [value.strip() if isinstance(value, str) else value for value in values]
 
-    # Usually there is nothing to do, and then the cells are returned as they are. This is found quickly: `strip` gives
-    # a text without blanks back as the same object, and `is` is faster than a comparison of texts.
-    is_clean = all(word is value for word, value in zip(words, values, strict=True))
-    if is_clean and not any(word in _MISSING_WORDS for word in words):
+    # Usually there is nothing to do, and the cells are returned as they are. This is found quickly: `strip` gives a
+    # text without blanks back as the same object, and `is` is faster than a comparison of texts.
+    has_no_blanks = all(word is value for word, value in zip(words, values, strict=True))
+    has_no_missing_words = not any(word in _MISSING_WORDS for word in words)
+    if has_no_blanks and has_no_missing_words:
         return cells
     cleaned = [None if word in _MISSING_WORDS else word for word in words]
     return pd.Series(cleaned, cells.index, dtype=cells.dtype, name=cells.name)
 
 
 def _parsed_numbers(name: str, cells: pd.Series, has_label: Any) -> pd.Series:
-    """Numbers of cells that pandas has not taken for numbers as a whole, as a sign stands for a missing one.
+    """The cells of a column as numbers, NaN where a sign such as "?" stands for a missing one.
+
+    It is for a column that pandas has left as text, as one of the cells is no number. Other text is a CellError.
 
     Parameters
     ----------
@@ -394,9 +408,9 @@ def _parsed_numbers(name: str, cells: pd.Series, has_label: Any) -> pd.Series:
     texts = cells.astype(object).map(lambda value: str(value).strip(), na_action="ignore")
     numbers = pd.to_numeric(texts, errors="coerce").astype(float)  # NaN of other text
 
-    # Wrong is text that is no number (`to_numeric` made it NaN), no sign of a missing cell such as "?", and in a row
-    # with a label. `has_label` is (n,) booleans, or True for all rows.
-    is_wrong = cells.notna() & numbers.isna() & ~texts.isin(MISSING_SIGNS) & has_label
+    # wrong is text that is no number, no sign of a missing cell, and in a row with a label
+    is_no_number = cells.notna() & numbers.isna()  # a cell that was there became NaN
+    is_wrong = is_no_number & ~texts.isin(MISSING_SIGNS) & has_label
     if is_wrong.any():
         reason = ", where numbers are expected; write all cells in one way"
         raise CellError(name, cells, is_wrong, reason, is_unread=True)
@@ -488,10 +502,11 @@ class ParquetFile:
         self.first = next(self.pieces(), pd.DataFrame(columns=self.names))
 
     def pieces(self, numbers: Any = None, columns: Any = None, rows: int | None = None) -> Iterator[pd.DataFrame]:
-        """The rows, piece by piece, row group by row group: Arrow left to itself reads ahead until all is in memory.
+        """The rows, piece by piece, each a data frame.
 
         A Parquet file stores its rows in *row groups*, each of which can be read by itself. Arrow calls a file of the
-        table a *fragment*, and some rows of it a *batch*, which becomes one piece here.
+        table a *fragment*, and some rows of it a *batch*, which becomes one piece here. Groups are read one by one:
+        Arrow left to itself reads ahead until all is in memory.
 
         Parameters
         ----------
@@ -502,12 +517,11 @@ class ParquetFile:
         from pyarrow.dataset import ParquetFragmentScanOptions
 
         settings: dict[str, Any] = {
-            "fragment_scan_options": ParquetFragmentScanOptions(pre_buffer=False),
+            "fragment_scan_options": ParquetFragmentScanOptions(pre_buffer=False),  # reads a column when it is needed
             "columns": _chosen_names(columns, self._table.schema.names),
             "batch_size": rows or ROWS,
         }
-        # `pre_buffer=False` reads a column only when it is needed. A batch has the types of the whole table
-        # (`schema`), whatever those of its file are.
+        # a batch has the types of the whole table, its `schema`, whatever those of its file are
         for file in self._table.get_fragments():
             for group in file.split_by_row_group():
                 for batch in group.to_batches(self._table.schema, **settings):

@@ -363,7 +363,8 @@ def test_the_twin_has_the_class_prior_of_the_unlabelled_rows(x64):
     nb = GaussianNB(class_prior=[0.7, 0.3], prior=PRIOR)
     fitted = HalfLabelledClassifier(nb, classes=CLASSES, sampling="labelled-removed").fit(X, seen)
     theta = fitted.estimator_.posterior_.sample(np.random.default_rng(0))
-    likelihood = fitted.estimator_.posterior_.log_joint(fitted.estimator_.encode(X), theta)
+    nb = fitted.estimator_
+    likelihood = nb.posterior_.log_joint(nb.model_.encode(X), theta)
     likelihood += np.log(fitted.unlabelled_class_prior_) - np.log([0.7, 0.3])
     want = likelihood[:30, 1].sum() + logsumexp(likelihood[30:], axis=1).sum()
     sites = fitted.estimator_.posterior_.to_sites(theta)

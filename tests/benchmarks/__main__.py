@@ -74,7 +74,7 @@ PARTS = {
     "first-check": Part("first_check", CHECK, "", "--repeats 1"),
     "power": Part("power", CHECK, "", "--repeats 1 --rows 10 --draws 1000"),
     "noise": Part("noise", "robustness.md", "--sets 0", "--tables 1 --sets 0"),
-    "right-and-wrong": Part("right_and_wrong", CHECK, "--models 0", "--models 0 --repeats 1"),
+    "right-and-wrong": Part("right_and_wrong", CHECK, "", "--models 0 --repeats 1"),
 }
 
 

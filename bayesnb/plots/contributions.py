@@ -1,0 +1,343 @@
+"""What features add to the log odds: of one row, and of one feature over its range."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from ..analysis.importance import fitted_copy
+from ..calibration.base import AbstractCalibrated
+from ..estimators._base import AbstractNB
+from ..estimators._suited import check_own
+from ..numerics.arrays import Scalar
+from ..posterior.explanation import AVERAGING, OTHERS, PAIRS, PRIOR
+from ..posterior.held_out import column_of
+from ._common import (
+    Drawn,
+    class_at,
+    colour,
+    column,
+    feature_name,
+    ink,
+    intervals,
+    legend,
+    line,
+    list_down,
+    name_axes,
+    new_axes,
+    numbers_of,
+    plain_text,
+    rows_with_one_column,
+    shorten_middle,
+    zero_line,
+)
+
+_EFFECT_POINTS = 61  # of a curve
+_MAX_TICKS = 100  # rows that are marked on an axis
+_MAX_CURVES = 7  # classes, as many as there are colours
+
+
+def nomogram(
+    estimator: Any,
+    x: Any,
+    *,
+    label: Any = None,
+    against: Any = None,
+    level: Scalar = 0.9,
+    n_draws: int = 1000,
+    feature_names: Any = None,
+    ax: Drawn | None = None,
+) -> Drawn:
+    """What each feature of one row adds to the log odds of a class, with its posterior interval.
+
+        log p(y = a | x)/p(y = b | x) = log p(a)/p(b) + Σ_j contribution of feature j
+
+    The intervals are quantiles over draws from the posterior. The sum of the points is the last line, and a vertical
+    mark there is the log odds of `predict_proba`. The 12 largest contributions are shown, and the others share one
+    line. The method `explain` returns the contributions as a table, and defines them if features depend on each other.
+
+    - *Naive Bayes*: the points are posterior means. The default `predict_proba` takes the logarithm of an average over
+      the parameters, so it also learns from the row, and the mark may lie outside of the interval.
+    - *A calibrated model*: a line says what calibration adds to the log odds of the model inside. The last line is the
+      calibrated log odds.
+    - *A discriminative model*: the points are the contributions of `explain`, which add up to the mark.
+
+    Parameters
+    ----------
+    estimator : a fitted estimator, also a calibrated or a discriminative one
+    x : (1, d) a single row, as in `predict`
+    label, against : classes a and b, by default the most probable ones
+    level : posterior mass inside, between 0 and 1
+    n_draws : number of draws, which give the means and the intervals
+    feature_names : (d,) names of the features, by default the columns of the data frame
+    ax : Axes to draw on, by default those of a new figure; they are returned
+
+    Raises
+    ------
+    ValueError
+        if `x` is not a single row, or if a label is not a class or both are the same
+
+    References
+    ----------
+    Možina, Demšar, Kattan & Zupan (2004), Nomograms for visualization of naive Bayesian classifier, PKDD.
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> votes = bayesnb.datasets.load("votes")
+    >>> nb = bayesnb.CategoricalNB().fit(votes.X, votes.y)
+    >>> ax = bayesnb.plots.nomogram(nb, votes.X[:1])
+    """
+    model = estimator
+    if isinstance(estimator, AbstractCalibrated):
+        model = getattr(estimator, "estimator_", estimator)
+    check_own(model, "a nomogram", method="explain")  # TypeError, with advice, unless the estimator can do that
+    with_names = fitted_copy(model, feature_names)  # another thread may fit the original meanwhile
+    a, b = _two_classes(model, x, label, against)  # class numbers
+    table = _lines_of_nomogram(model, with_names, x, a, b, level, n_draws)
+    if isinstance(estimator, AbstractCalibrated):
+        table = _with_calibration(table, estimator, x, a, b, level, n_draws)
+
+    # a line for each entry, and below a ruler the last one, which is their sum
+    ax = ax or new_axes()
+    height = np.arange(len(table))
+    entries, total = table.iloc[:-1], table.iloc[-1]
+    intervals(ax, height[:-1], entries["low"], entries["point"], entries["high"], color=ink(ax), marker="o")
+    intervals(ax, height[-1:], total["low"], total["point"], total["high"], color=colour(4), marker="D")
+    log_p = estimator.predict_log_proba(x)[0]
+    ax.plot(log_p[a] - log_p[b], height[-1], linestyle="", marker="|", markersize=12, color=colour(4))
+    zero_line(ax)
+    ax.axhline(height[-1] - 0.5, color=ink(ax), linewidth=0.8)
+
+    list_down(ax, table.index, 36)  # names down the vertical axis
+    name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in model.classes_[[a, b]])
+    name_axes(
+        ax,
+        f"log odds of {name_a} against {name_b}, nats, {level:.0%} interval\n(bar in the last line: predict_proba)",
+    )
+    return ax
+
+
+def _lines_of_nomogram(
+    model: Any, with_names: Any, x: Any, a: int, b: int, level: Scalar, n_draws: int
+) -> pd.DataFrame:
+    """What is drawn of one row: `point`, `low` and `high` of each entry, by its name, and last of the log odds.
+
+    The entries are the class prior, the 12 features that contribute most to class a, and all others.
+
+    Parameters
+    ----------
+    model : a naive Bayes or discriminative model
+    with_names : the same, with the names of the features to show
+    x : a single row
+    a, b : class numbers of the log odds
+    level, n_draws : posterior mass of the intervals; number of draws
+    """
+    parts, _ = model.model_.contributions(x, against=model.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
+    special = {PRIOR: "class prior", OTHERS: "other features", PAIRS: "pairs of columns", AVERAGING: "averaging"}
+    names = [special.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
+    # The means of a discriminative model are over weights of which a few may be huge; its prediction is not their mean.
+    is_own = isinstance(model, AbstractNB)
+    point = parts.mean if is_own else parts.value
+    total = parts.total_mean if is_own else parts.total
+    lines = np.stack([point[:, a], parts.low[:, a], parts.high[:, a]], 1)  # (entries, 3)
+    last = np.array([[total[0, a], parts.total_low[0, a], parts.total_high[0, a]]])
+    return pd.DataFrame(np.concatenate([lines, last]), [*names, "log odds"], ["point", "low", "high"])
+
+
+def _with_calibration(
+    table: pd.DataFrame, estimator: Any, x: Any, a: int, b: int, level: Scalar, n_draws: int
+) -> pd.DataFrame:
+    """The lines of the model inside with one more, what calibration adds, and with the calibrated log odds as the last.
+
+    Parameters
+    ----------
+    table : lines of the model inside
+    estimator : the calibrated model
+    x, a, b, level, n_draws : as in `_lines_of_nomogram`
+    """
+    # the same draws of the parameters of the model inside, before and after calibration
+    before = _drawn_log_odds(estimator.estimator_, x, a, b, n_draws)  # (n_draws,)
+    after = _drawn_log_odds(estimator, x, a, b, n_draws)
+    tails = [(1 - level) / 2, (1 + level) / 2]
+    added = after - before
+    entries = table.iloc[:-1]
+    lines = {
+        "calibration": [after.mean() - entries["point"].sum(), *np.quantile(added, tails)],
+        "log odds": [after.mean(), *np.quantile(after, tails)],
+    }
+    return pd.concat([entries, pd.DataFrame.from_dict(lines, "index", columns=entries.columns)])
+
+
+def _drawn_log_odds(estimator: Any, x: Any, a: int, b: int, n_draws: int) -> np.ndarray:
+    """Draws of the log odds of class a against class b for a single row, (n_draws,)."""
+    p = estimator.sample_proba(x, n_draws, np.random.default_rng(0))[:, 0]  # (n_draws, c)
+    log_p = np.log(np.maximum(p, np.finfo(float).tiny))
+    return log_p[:, a] - log_p[:, b]
+
+
+def _two_classes(estimator: Any, x: Any, label: Any, against: Any) -> tuple[int, int]:
+    """Numbers (a, b) of the two classes whose log odds are shown for a single row x.
+
+    - a is the class `label`, and b the class `against`, where these are given.
+    - Where one is None, the most probable class that is not taken yet is used, for a first.
+
+    ValueError where `x` has more rows, or there are no two classes.
+    """
+    log_p = estimator.predict_log_proba(x)  # (1, c)
+    if log_p.shape[0] != 1:
+        raise ValueError(f"`x` has {log_p.shape[0]} rows; give a single row, such as X[[0]] or X.iloc[[0]]")
+    a = None if label is None else class_at(estimator, label)
+    b = None if against is None else class_at(estimator, against)
+
+    # The classes that are not taken yet, the most probable one first. For example, with the log probabilities
+    # (−3, −1, −2) they are 1, 2, 0; without `label` and `against`, a is 1 and b is 2.
+    by_probability = np.argsort(-log_p[0], kind="stable").tolist()
+    remaining = [k for k in by_probability if k not in (a, b)]
+    if a is None and remaining:
+        a = remaining.pop(0)
+    if b is None and remaining:
+        b = remaining.pop(0)
+    if a is None or b is None or a == b:
+        raise ValueError(f"`label` and `against` are {label!r} and {against!r}; log odds need two classes")
+    return a, b
+
+
+def _cell(estimator: Any, x: Any, j: int) -> str:
+    """Feature j of a single row x and its value, as "name = value"."""
+    row = x if hasattr(x, "shape") else np.asarray(x)
+    value = column_of(row, j)[0]
+    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else shorten_middle(value, 12)
+    return f"{shorten_middle(feature_name(estimator, j), 20)} = {shown}"
+
+
+# --- one feature over its range ---------------------------------------------------------------------------------------
+
+
+def feature_effect(
+    estimator: Any,
+    X: Any,
+    feature: Any,
+    *,
+    label: Any = None,
+    level: Scalar = 0.9,
+    n_draws: int = 400,
+    ax: Drawn | None = None,
+) -> Drawn:
+    """What one column of numbers adds to the log odds of a class, over its range, with its posterior interval.
+
+    The curve is the posterior mean of the contribution where all other cells are missing, and the band its interval. Of
+    a discriminative model the curve is the contribution of `explain`. With two classes the odds are against the other
+    class, with more against the geometric mean of all others. The ticks on the axis are rows of X, 100 at most, at even
+    ranks.
+
+    Parameters
+    ----------
+    estimator : a fitted model whose columns are independent within a class, or a discriminative model; of a calibrated
+        one the model inside, before calibration
+    X : rows, which set the range and the ticks
+    feature : name or position of a column of numbers
+    label : the class, by default the second of two; without it each of more classes has a curve without a band, or the
+        seven on which the column has the largest effect
+    level : posterior mass of the interval, between 0 and 1
+    n_draws : number of draws behind it
+    ax : Axes to draw on, by default those of a new figure; they are returned
+
+    Raises
+    ------
+    ValueError
+        if `feature` is not a column, holds no numbers, or is one whose contribution depends on other columns; or if
+        `label` is not a class
+
+    Examples
+    --------
+    >>> import bayesnb
+    >>> cancer = bayesnb.datasets.load("breast_cancer")
+    >>> nb = bayesnb.GaussianNB().fit(cancer.X, cancer.y)
+    >>> ax = bayesnb.plots.feature_effect(nb, cancer.X, "worst radius")
+    """
+    model = estimator.estimator_ if isinstance(estimator, AbstractCalibrated) else estimator
+    check_own(model, "a plot of what a feature adds", method="explain")
+    model = fitted_copy(model)  # another thread may fit the original meanwhile
+    j = column(model, feature)
+    _refuse_dependent_column(model, j)
+    cells = numbers_of(model, X, j)
+    grid = _grid_over(cells)
+    rows = rows_with_one_column(model, X, j, grid)
+    parts, _ = model.model_.contributions(rows, level=level, n_draws=n_draws)
+    # in ascending order of the rows, which are the points of the grid
+    entries = np.flatnonzero(parts.feature == j)
+    entries = entries[np.argsort(parts.row[entries], kind="stable")]
+
+    value = (parts.mean if isinstance(model, AbstractNB) else parts.value)[entries]  # (points, c)
+    shown = [class_at(model, label)] if label is not None else _classes_with_curves(value)
+
+    ax = ax or new_axes()
+    ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
+    for k in shown:
+        style = line(k) if len(shown) > 1 else {"color": colour(0)}
+        if len(shown) == 1:
+            low, high = parts.low[entries, k], parts.high[entries, k]
+            ax.fill_between(grid, low, high, color=style["color"], alpha=0.25, linewidth=0)
+        ax.plot(grid, value[:, k], linewidth=1.8, label=plain_text(model.classes_[k]), **style)
+    _draw_ticks(ax, cells)
+    name_axes(ax, plain_text(feature_name(model, j), 60), _effect_in_words(model, shown))
+    if len(shown) > 1:
+        n_more = len(model.classes_) - len(shown)
+        if n_more:
+            ax.plot([], [], linestyle="", label=f"and {n_more} more")
+        legend(ax, last=1 if n_more else 0)
+    return ax
+
+
+def _classes_with_curves(value: np.ndarray) -> list[int]:
+    """Class numbers that have a curve: the second of two, or all; of many classes those with the largest range.
+
+    Parameters
+    ----------
+    value : (points, c) contribution to each class
+    """
+    n_classes = value.shape[1]
+    if n_classes == 2:
+        return [1]
+    order = np.argsort(-np.ptp(value, axis=0), kind="stable")
+    return sorted(order[:_MAX_CURVES].tolist())
+
+
+def _refuse_dependent_column(model: Any, j: int) -> None:
+    """ValueError where what column j adds depends on other columns: then it has no curve of its own."""
+    if not isinstance(model, AbstractNB):  # a discriminative model adds up columns
+        return
+    for name, columns in model.model_.block_columns.items():
+        if j in columns and not model.posterior_.blocks[name].unwrapped.separable and len(columns) > 1:
+            raise ValueError(
+                f"`feature` is {feature_name(model, j)!r}; in {type(model).__name__} what it adds depends on the other "
+                "columns; `plots.nomogram` shows it for a single row"
+            )
+
+
+def _grid_over(cells: np.ndarray) -> np.ndarray:
+    """Values from the smallest to the largest cell, at even distances; whole numbers if the cells are."""
+    grid = np.linspace(cells.min(), cells.max(), _EFFECT_POINTS)
+    if (cells % 1 == 0).all():
+        return np.unique(grid.round())
+    return grid
+
+
+def _draw_ticks(ax: Drawn, cells: np.ndarray) -> None:
+    """A tick on the horizontal axis for each cell, of many cells for some at even ranks."""
+    ranks = np.linspace(0, len(cells) - 1, min(len(cells), _MAX_TICKS)).round().astype(int)
+    shown = np.sort(cells)[ranks]
+    style: dict[str, Any] = {"color": ink(ax), "markersize": 6, "alpha": 0.3, "clip_on": False}
+    ax.plot(shown, np.zeros(len(shown)), "|", transform=ax.get_xaxis_transform(), **style)
+
+
+def _effect_in_words(model: Any, shown: list[int]) -> str:
+    """The label of the vertical axis: the classes of the log odds."""
+    if len(shown) > 1:
+        return "adds to the log odds of each class, nats"
+    k = shown[0]
+    text = f"adds to the log odds of {plain_text(model.classes_[k])}, nats"
+    if len(model.classes_) == 2:
+        text += f"\n(against {plain_text(model.classes_[1 - k])})"
+    return text

@@ -1,0 +1,98 @@
+"""Sections on columns and classes: how they were used, what each number adds, importance, prior and posterior."""
+
+import contextlib
+from functools import partial
+
+import pandas as pd
+
+from .. import plots
+from ..tables.names import shorten
+from .facts import Facts
+from .html import as_figure, as_table, as_text, inline_svg
+
+_SHOWN = 12  # features of the importance
+_MAX_EFFECTS = 12  # pictures of what a number adds
+_EFFECT_DRAWS = 200
+
+
+def columns(facts: Facts) -> str:
+    """How each column was used, with the reason; empty if nobody knows."""
+    if facts.contract is None:
+        return ""
+    shown, rest_in_words = facts.contract.shown(40)
+    note = f"<p class='soft'>{rest_in_words}</p>" if rest_in_words else ""
+    return as_table(shown, "Columns") + note
+
+
+def classes(facts: Facts) -> str:
+    """The rows and the share of each class, with the interval of its probability if that was learnt."""
+    table = pd.DataFrame({"class": facts.classes, "rows": facts.count, "share": facts.count / facts.n})
+    # the posterior of each class probability, a beta distribution; there is none where the class prior is fixed
+    law = facts.inside.posterior_.classes.marginals().get("pi")
+    if law is not None:
+        tail = (1 - facts.level) / 2
+        table["low"] = law.ppf(tail)
+        table["high"] = law.ppf(1 - tail)
+    return as_table(table, "Classes")
+
+
+def effects(facts: Facts) -> str:
+    """A picture for each number of what it adds over its range, the most informative first; empty without numbers."""
+    names = facts.nb.model_.feature_names
+    label = facts.positive if len(facts.classes) == 2 else None
+    figures: list[str] = []
+    for name in facts.importance["feature"]:
+        if len(figures) == _MAX_EFFECTS:
+            break
+        draw = partial(
+            plots.feature_effect,
+            facts.nb,
+            facts.X,
+            names.index(name),
+            label=label,
+            level=facts.level,
+            n_draws=_EFFECT_DRAWS,
+        )
+        # no picture where a column has words, or where what it adds depends on other columns
+        with contextlib.suppress(ValueError, AttributeError, TypeError):
+            svg = inline_svg(draw, f"What {name} adds", height=2.6, width=3.6)
+            figures.append(f"<figure>{svg}</figure>")
+    if not figures:
+        return ""
+    before = " This is before calibration." if hasattr(facts.nb, "maps_") else ""
+    few = f" The {_MAX_EFFECTS} most informative numbers are shown." if len(figures) == _MAX_EFFECTS else ""
+    note = f'<p class="soft">Bands are {facts.level:.0%} intervals.{before}{few}</p>'
+    return f'{note}<div class="many">{"".join(figures)}</div>'
+
+
+def importance_of_features(facts: Facts) -> str:
+    """The plot of the information of the features, and below it how many are not shown to help."""
+    n_features = len(facts.importance)
+    n_grey = int((facts.importance["low"] <= 0).sum())  # features whose interval reaches 0
+    # the plot with all arguments but the Axes, as `inline_svg` takes it
+    draw = partial(plots.feature_weights, facts.importance, n=_SHOWN)
+    svg = inline_svg(draw, "Importance", height=0.8 + 0.24 * min(_SHOWN, n_features))
+    caption = (
+        f"{facts.level:.0%} intervals over the rows. {n_grey} of {n_features} features are not shown to help. "
+        f"The log loss of the class frequencies is {facts.frequency_log_loss:.3f} nats."
+    )
+    return as_figure(svg, caption)
+
+
+def priors(facts: Facts) -> str:
+    """Prior and posterior of the three most informative features, as far as there are plots; empty for many rows."""
+    if not facts.has_few_rows:
+        return ""
+    figures = []
+    for name in facts.importance["feature"].iloc[:3]:
+        # the table of importance has the most informative features first
+        column = facts.nb.model_.feature_names.index(name)
+        caption = f"{as_text(shorten(name, 40))}: the prior is dashed, each class has a line."
+        # no figure where the column is not used, or where its family has no parameters to draw
+        with contextlib.suppress(ValueError, AttributeError, KeyError):
+            draw = partial(plots.prior_to_posterior, facts.nb, column)
+            figures.append(as_figure(inline_svg(draw, f"Prior to posterior of {name}", height=2.8), caption))
+    if not figures:
+        return ""
+    note = "<p>If a posterior still looks like its prior, it depends on few rows.</p>"
+    return f'{note}<div class="pair">{"".join(figures)}</div>'

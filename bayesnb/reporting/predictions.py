@@ -1,0 +1,208 @@
+"""How well rows are predicted that the model has not seen: by leave-one-out, or rows of another file."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..analysis.cut_offs import ThresholdTable, threshold_table
+from ..analysis.roc import FoldScores, RocCurves, curves_of_scores, fold_scores, held_out_scores
+from ..numerics.arrays import Bool, Float, Int, Scalar, Shaped
+from ..numerics.weights import RowWeights, row_weights
+
+
+class Wishes(NamedTuple):
+    """What the reader of a page asks of cut-offs and curves.
+
+    Fields
+    ------
+    positive : label of the positive class
+    false_positive, false_negative : costs of the two errors
+    prevalence : share of positive rows where the model is used; None for that of the rows
+    sensitivity : that a cut-off chosen on the rows is to have; None for no such cut-off
+    thresholds : cut-offs of the table; None for the usual ones
+    level : posterior mass of the intervals
+    """
+
+    positive: Any
+    false_positive: Scalar
+    false_negative: Scalar
+    prevalence: Scalar | None
+    sensitivity: Scalar | None
+    thresholds: Any
+    level: Scalar
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """Rows with their labels, and class probabilities by models that have not seen them.
+
+    Fields
+    ------
+    classes : (c,) labels
+    index : (n,) class number of the label of each row
+    log_proba : (n, c) log class probabilities
+    weights : of the rows
+    log_loss_error : standard error of the log loss
+    curves : ROC and precision–recall curves by class: of the positive one of two classes, else of each class
+    no_curves : why there are none; "" if there are
+    cuts : the table of cut-offs; None with more than two classes, or if weights are importance
+    """
+
+    classes: Shaped[np.ndarray, " c"]
+    index: Int[np.ndarray, " n"]
+    log_proba: Float[np.ndarray, "n c"]
+    weights: RowWeights
+    log_loss_error: float
+    curves: dict[Any, RocCurves] = field(default_factory=dict)
+    no_curves: str = ""
+    cuts: ThresholdTable | None = None
+
+    @property
+    def n(self) -> float:
+        """Total weight: the number of rows where weights count rows, else the sum of their importance."""
+        return self.weights.total
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows, as often as weights count them; a row whose weight is its importance counts once."""
+        return int(self.n) if self.weights.are_counts else len(self.index)
+
+    @cached_property
+    def proba(self) -> Float[np.ndarray, "n c"]:
+        """Class probabilities."""
+        return np.exp(self.log_proba)
+
+    @cached_property
+    def predicted(self) -> Int[np.ndarray, " n"]:
+        """Class number of the predicted label of each row."""
+        return self.log_proba.argmax(1)
+
+    @property
+    def is_right(self) -> Bool[np.ndarray, " n"]:
+        """Whether each row gets its own label."""
+        return self.predicted == self.index
+
+    @property
+    def accuracy(self) -> float:
+        """Weighted share of the rows that get their own label."""
+        return float(self.weights.values @ self.is_right / self.n)
+
+    @property
+    def accuracy_error(self) -> float:
+        """Standard error of the accuracy: √(a (1 − a)/n), with the effective number of rows for n."""
+        return float(np.sqrt(self.accuracy * (1 - self.accuracy) / max(self.weights.effective, 1)))
+
+    @property
+    def log_loss(self) -> float:
+        """Mean of −log p of the true label, nats a row."""
+        own_column = self.index[:, None]
+        of_label = np.take_along_axis(self.log_proba, own_column, 1)[:, 0]
+        return -float(self.weights.total_of(of_label)) / self.n
+
+    @cached_property
+    def count(self) -> np.ndarray:
+        """Rows of each class, (c,), as often as they count; of importance weights their sums."""
+        count = np.bincount(self.index, self.weights.values, minlength=len(self.classes))
+        return count.astype(int) if self.weights.are_counts else count
+
+
+def of_leave_one_out(estimator: Any, X: Any, y: Any, sample_weight: Any, loo: Any, wishes: Wishes) -> Predictions:
+    """Predictions of the training rows by leave-one-out, with curves from stratified folds.
+
+    Parameters
+    ----------
+    estimator, X, y, sample_weight : the model and its training rows
+    loo : leave-one-out of these rows
+    wishes : what is asked of cut-offs and curves
+    """
+    weights = row_weights(sample_weight, len(loo.index))
+    curves: dict[Any, RocCurves] = {}
+    no_curves = ""
+    labels = loo.classes[loo.index]
+    try:
+        curves = _curves_by_class(fold_scores(estimator, X, labels, sample_weight), labels, weights, wishes)
+    except (ValueError, TypeError, ArithmeticError) as error:  # such as a class with a single row
+        no_curves = f"There are no curves: {str(error).splitlines()[0]}"
+    predictions = Predictions(
+        classes=loo.classes,
+        index=loo.index,
+        log_proba=loo.log_proba,
+        weights=weights,
+        log_loss_error=loo.se / weights.total,
+        curves=curves,
+        no_curves=no_curves,
+    )
+    return _with_cuts(predictions, wishes)
+
+
+def of_new_rows(estimator: Any, X: Any, y: Any, wishes: Wishes) -> Predictions:
+    """Predictions of rows that the fitted model has not seen, each of which counts once.
+
+    Parameters
+    ----------
+    estimator : the fitted model
+    X, y : rows and labels
+    wishes : what is asked of cut-offs and curves
+
+    Raises
+    ------
+    ValueError
+        if there are no rows, or a label that the model does not know
+    """
+    labels = np.asarray(y)
+    classes = estimator.classes_
+    number_of = {label: k for k, label in enumerate(classes.tolist())}
+    unknown = sorted({str(label) for label in labels.tolist() if label not in number_of})
+    if unknown or not len(labels):
+        problem = f"the labels {unknown}" if unknown else "no rows"
+        raise ValueError(f"`test` has {problem}; give rows with labels among {classes.tolist()}")
+    index = np.array([number_of[label] for label in labels.tolist()])
+    log_proba = estimator.predict_log_proba(X)
+    weights = row_weights(None, len(index))
+    of_label = np.take_along_axis(log_proba, index[:, None], 1)[:, 0]
+
+    curves: dict[Any, RocCurves] = {}
+    no_curves = ""
+    try:
+        curves = _curves_by_class(held_out_scores(estimator, X), labels, weights, wishes)
+    except ValueError as error:  # only one class among the rows
+        no_curves = f"There are no curves: {error}"
+    predictions = Predictions(
+        classes=classes,
+        index=index,
+        log_proba=log_proba,
+        weights=weights,
+        log_loss_error=float(weights.standard_error(of_label)) / len(index),
+        curves=curves,
+        no_curves=no_curves,
+    )
+    return _with_cuts(predictions, wishes)
+
+
+def _curves_by_class(scores: FoldScores, labels: np.ndarray, weights: RowWeights, wishes: Wishes) -> dict[Any, Any]:
+    """Curves of the positive class of two, or of each of more classes that has rows, against all others."""
+    classes = [wishes.positive] if len(scores.classes) == 2 else [*dict.fromkeys(np.sort(labels).tolist())]
+    return {label: curves_of_scores(scores, labels, weights, label, wishes.level) for label in classes}
+
+
+def _with_cuts(predictions: Predictions, wishes: Wishes) -> Predictions:
+    """The predictions with a table of cut-offs, if there are two classes with rows, whose weights count rows."""
+    has_importance = predictions.weights.are_given and not predictions.weights.are_counts
+    if len(predictions.classes) != 2 or has_importance or (predictions.count == 0).any():
+        return predictions
+    k = predictions.classes.tolist().index(wishes.positive)
+    cuts = threshold_table(
+        predictions.classes[predictions.index],
+        predictions.proba[:, k].clip(0, 1),
+        sample_weight=predictions.weights if predictions.weights.are_given else None,
+        positive=wishes.positive,
+        thresholds=wishes.thresholds,
+        false_positive=wishes.false_positive,
+        false_negative=wishes.false_negative,
+        prevalence=wishes.prevalence,
+        sensitivity=wishes.sensitivity,
+        level=wishes.level,
+    )
+    return replace(predictions, cuts=cuts)
