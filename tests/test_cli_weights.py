@@ -76,7 +76,7 @@ def test_the_column_of_weights_is_no_feature_in_any_command(path: str, tmp_path:
     assert said in out and "'n'" not in out
     out = run(capsys, "report", path, *flags, "--model", "plain", "-o", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text("utf-8")
-    assert said in out and f"Rows have weights: {said}." in page and f"of the {ROWS['n'].sum():,} rows get" in page
+    assert said in out and f"Rows have weights: {said}." in page and f"<dd>{ROWS['n'].sum():,} ({said})</dd>" in page
 
 
 @pytest.mark.parametrize(

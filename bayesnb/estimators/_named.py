@@ -3,10 +3,16 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..numerics.supports import is_single, shortened
+
+
+def _is_pipeline(estimator: Any) -> bool:
+    """Whether it is a pipeline of scikit-learn, whose module loads only where someone asks."""
+    from sklearn.pipeline import Pipeline
+
+    return isinstance(estimator, Pipeline)
 
 
 def given_names(feature_names: Any, n_features: int) -> np.ndarray:
@@ -41,7 +47,7 @@ def names_of_output(transformer: Any) -> np.ndarray:
     """
     named = transformer
     # the last step of a pipeline may be a classifier, which makes no columns
-    if isinstance(transformer, Pipeline) and not hasattr(transformer[-1], "transform"):
+    if _is_pipeline(transformer) and not hasattr(transformer[-1], "transform"):
         named = transformer[:-1]
     try:
         return named.get_feature_names_out()
@@ -74,7 +80,7 @@ def last_estimator(estimator: Any, feature_names: Any = None) -> LastEstimator:
     estimator : a fitted estimator, or a fitted pipeline that ends in one
     feature_names : names that the user gives, which come first
     """
-    if not isinstance(estimator, Pipeline):
+    if not _is_pipeline(estimator):
         return LastEstimator(estimator, feature_names)
     model = estimator[-1]
     check_is_fitted(model)
@@ -111,6 +117,6 @@ def last_step(estimator: Any, X: Any, feature_names: Any = None) -> LastStep:
     """
     model, names = last_estimator(estimator, feature_names)
     rows = X
-    if isinstance(estimator, Pipeline) and len(estimator.steps) > 1:
+    if _is_pipeline(estimator) and len(estimator.steps) > 1:
         rows = estimator[:-1].transform(X)
     return LastStep(model, rows, names)

@@ -432,7 +432,7 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
     # the Brier score and its parts stand above the legend, outside of the curve
     split = score_split(y, p)
     parts = f"MCB {split.miscalibration:.3f} − DSC {split.discrimination:.3f} + UNC {split.uncertainty:.3f}"
-    legend_above(ax, columns=3, title=f"Brier {split.score:.3f} = {parts}")
+    legend_above(ax, columns=2, title=f"Brier {split.score:.3f} = {parts}")
     return ax
 
 

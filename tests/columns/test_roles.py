@@ -277,7 +277,7 @@ def test_fit_says_it_at_its_end_and_the_report_too(tmp_path: Path, capsys: Any) 
     data = datasets.read_table(path, "kind")
     about: Any = {"contract": data.contract, "lines": data.lines, "others": None}
     html = bayesnb.report(bayesnb.GaussianNB(), data.X, data.y, **about).html
-    careful = html.partition('<section id="careful">')[2].partition("</section>")[0]
+    careful = html.partition('<section id="careful"')[2].partition("</section>")[0]
     assert "999 (5 times) far outside" in careful and "is left out: text of 90 different values" in careful
     assert html.count("<td>target</td>") == 1
     assert data.notes == ("1 of 120 rows have no value in 'kind' and were left out.",)
