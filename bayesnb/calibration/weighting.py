@@ -70,7 +70,8 @@ class WeightedDraws(NamedTuple):
         rng : source of the noise
         """
         points = _reference_predictions(self.calibration, self.rows, self)  # (s, k): what each draw predicts
-        parts = _equal_parts(points, self.share, np.arange(len(self.share)), n_draws)  # positions of the draws of each
+        with_share = np.flatnonzero(self.share > 0)  # the others are maps that fall
+        parts = _equal_parts(points, self.share, with_share, n_draws)  # positions of the draws of each
         log_share = np.log(np.maximum(self.share, _TINY))
         noisy_share = log_share + rng.gumbel(size=len(log_share))
         chosen = [part[noisy_share[part].argmax()] for part in parts]
@@ -111,9 +112,12 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
     log_densities = _log_density(theta, about_modes)[None]  # log q of each round at all draws, (rounds, s)
     log_weight = _log_weight(height, log_densities)
 
-    # Further rounds are about the components as fitted to all weighted draws so far.
+    # Further rounds are about the components as fitted to all weighted draws so far. A map that falls has the weight 0.
     while _n_effective(_truncated(log_weight)) < _ENOUGH and len(of_rounds) < _MAX_ROUNDS:
-        components = _refitted(about_modes, theta, log_weight)
+        if np.isfinite(log_weight).any():
+            components = _refitted(about_modes, theta, log_weight)
+        else:  # every map so far falls somewhere: nearer to the modes, which do not
+            components = [mode._replace(root=mode.root / 2 ** len(of_rounds)) for mode in about_modes]
         drawn = _draw_round(components, rng)
 
         # The table of log densities (rounds, s) grows by columns, the new draws under the q of earlier rounds; and then
@@ -127,11 +131,17 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
         height = np.append(height, _height(calibration, rows, drawn))
         log_weight = _log_weight(height, log_densities)
 
+    if not np.isfinite(log_weight).any():  # the modes are in a corner of the maps that rise: draws are the modes
+        times = np.maximum(np.round(shares * _N_OF_ROUND), 1).astype(int)
+        theta = np.repeat([mode.mode for mode in modes], times, axis=0)
+        log_evidence = float(logsumexp([mode.log_evidence for mode in modes]))
+        return WeightedDraws(calibration, rows, theta, np.full(len(theta), 1 / len(theta)), log_evidence)
+
     # p(y) is the mean of the weights, times (2π)^(−p/2), which `_height` leaves out of the density of the prior.
     truncated = _truncated(log_weight)
     log_mean_weight = logsumexp(truncated) - np.log(len(theta))
-    log_evidence = log_mean_weight - 0.5 * theta.shape[1] * np.log(2 * np.pi)
-    return WeightedDraws(calibration, rows, theta, softmax(truncated), float(log_evidence))
+    log_evidence = float(log_mean_weight - 0.5 * theta.shape[1] * np.log(2 * np.pi))
+    return WeightedDraws(calibration, rows, theta, softmax(truncated), log_evidence)
 
 
 def _height(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, "s p"]) -> Float[np.ndarray, " s"]:
@@ -163,7 +173,9 @@ def _truncated(log_weight: Float[np.ndarray, " s"]) -> Float[np.ndarray, " s"]:
 
 
 def _n_effective(log_weight: Float[np.ndarray, " s"]) -> float:
-    """How many draws with equal weights say as much: 1 / Σ share²."""
+    """How many draws with equal weights say as much: 1 / Σ share², and 0 if no draw has a weight."""
+    if not np.isfinite(log_weight).any():
+        return 0.0
     return float(1 / np.square(softmax(log_weight)).sum())
 
 
@@ -273,8 +285,11 @@ def _fitted_component(
 def _flattened_shares(log_weight: Float[np.ndarray, " s"], n_effective: float) -> Float[np.ndarray, " s"]:
     """Shares by the largest power of the weights, of 1, .9, .81, …, at which at least `n_effective` draws count.
 
-    A power below 1 evens the weights: weights 1 and 100 become 1 and 10 by the power ½.
+    A power below 1 evens the weights: weights 1 and 100 become 1 and 10 by the power ½. Weights of 0 stay, so that of
+    few draws with a weight at most half are asked for.
     """
+    n_with_weight = int(np.isfinite(log_weight).sum())
+    n_effective = min(n_effective, 0.5 * n_with_weight)
     flattened = log_weight
     while _n_effective(flattened) < n_effective:
         flattened = 0.9 * flattened

@@ -9,7 +9,7 @@ from ..posterior.held_out import take_rows
 from .facts import Facts
 from .html import as_figure, as_text, inline_svg
 
-_N_DRAWS = 400  # behind the intervals
+_N_DRAWS = 200  # behind the intervals
 _NOMOGRAMS = (
     "<p>A nomogram shows what each feature adds to the log odds of the predicted label against the next one, in nats: "
     "0.7 nats double the odds, 2.3 make them tenfold. The last line is the sum, and its bar the log odds of "

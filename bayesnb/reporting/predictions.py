@@ -8,6 +8,7 @@ import numpy as np
 
 from ..analysis.cut_offs import ThresholdTable, threshold_table
 from ..analysis.roc import FoldScores, RocCurves, curves_of_scores, fold_scores, held_out_scores
+from ..discriminative.model import DiscriminativeNB
 from ..numerics.arrays import Bool, Float, Int, Scalar, Shaped
 from ..numerics.weights import RowWeights, row_weights
 
@@ -122,7 +123,10 @@ def of_leave_one_out(estimator: Any, X: Any, y: Any, sample_weight: Any, loo: An
     no_curves = ""
     labels = loo.classes[loo.index]
     try:
-        curves = _curves_by_class(fold_scores(estimator, X, labels, sample_weight), labels, weights, wishes)
+        # a discriminative model takes a second or more to fit: its rows are split into folds once
+        n_repeats = 1 if isinstance(estimator, DiscriminativeNB) else None
+        scores = fold_scores(estimator, X, labels, sample_weight, n_repeats=n_repeats)
+        curves = _curves_by_class(scores, labels, weights, wishes)
     except (ValueError, TypeError, ArithmeticError) as error:  # such as a class with a single row
         no_curves = f"There are no curves: {str(error).splitlines()[0]}"
     predictions = Predictions(

@@ -446,7 +446,9 @@ def test_the_report_and_the_command_line(tmp_path: Path, capsys: pytest.CaptureF
     command = [str(tmp_path / "rows.csv"), "--target", "answer", "--model", "discriminative", "-o"]
     assert main(["fit", *command, str(tmp_path / "model")]) == main(["report", *command, str(tmp_path / "page")]) == 0
     page = (tmp_path / "page").read_text()
-    assert all(text in page for text in ("This is approximate", "no nomograms", "naive Bayes", "this model"))
+    assert all(
+        text in page for text in ("This is approximate", "Each feature has its own weight", "naive Bayes", "this model")
+    )
     capsys.readouterr()
     assert main(["predict", str(tmp_path / "model"), str(tmp_path / "rows.csv"), "--interval", "0.9"]) == 0
     found = pd.read_csv(io.StringIO(capsys.readouterr().out))

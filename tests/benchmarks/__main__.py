@@ -73,6 +73,7 @@ PARTS = {
     "left-out": Part("left_out", "robustness.md", "", ""),
     "first-check": Part("first_check", CHECK, "", "--repeats 1"),
     "power": Part("power", CHECK, "", "--repeats 1 --rows 10 --draws 1000"),
+    "roc": Part("roc", "guide/cut_off.md", "--models plain", "--models plain --seeds 2"),
     "noise": Part("noise", "robustness.md", "--sets 0", "--tables 1 --sets 0"),
     "right-and-wrong": Part("right_and_wrong", CHECK, "", "--models 0 --repeats 1"),
 }

@@ -156,8 +156,9 @@ def worst_of_modes(seed):
     return max(above), max(lighter)
 
 
-# of these the starts at the prior's ε alone miss a mode in 22, 26, 50, 106, 110 and 179; 14 and 74 are rounded
-@pytest.mark.parametrize("seed", tables([14], [2, 3, 11, 22, 26, 50, 74, 106, 110, 179]))
+# of these the starts at the prior's ε alone miss a mode in 22, 26, 50, 106, 110 and 179; 14 and 74 are rounded, and few
+# maps that are drawn for 43 rise
+@pytest.mark.parametrize("seed", tables([14, 43], [2, 3, 11, 22, 26, 50, 74, 106, 110, 179]))
 def test_no_mode_is_missed_and_the_heaviest_is_shown(seed):
     above, lighter = worst_of_modes(seed)
     assert above < 1e-3

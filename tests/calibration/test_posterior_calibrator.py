@@ -14,10 +14,12 @@ from sklearn.model_selection import train_test_split
 import bayesnb
 from bayesnb import CalibratedClassifierLOO, GaussianNB, PosteriorCalibrator
 from bayesnb.calibration import map as page
+from bayesnb.calibration import weighting
 from bayesnb.calibration.map import CalibrationMap, Labelled, numpyro_model
 from bayesnb.calibration.modes import laplace_about
 
 from ..benchmarks import calibrators
+from .test_modes import table_of_law
 
 # --- the map --------------------------------------------------------------------------------------------------------
 
@@ -271,6 +273,28 @@ def test_draws_of_the_map_and_uncertainty():
     np.testing.assert_allclose(found.total, entr(draws.mean(0)).sum(-1))
     np.testing.assert_allclose(found.aleatoric, entr(draws).sum(-1).mean(0))
     np.testing.assert_array_equal(calibrator.decision_function(p), calibrator.predict_log_proba(p))
+
+
+def test_few_or_none_of_the_draws_are_increasing_maps(monkeypatch):
+    """Rounds go on nearer to the modes; if no map of any round rises, the modes are all there is."""
+    z, y = table_of_law(43)
+    expected = PosteriorCalibrator().fit(np.exp(z), y).predict_proba(np.exp(z))
+    is_increasing = CalibrationMap.is_increasing
+    first_rounds = []
+
+    def none_in_the_first_rounds(self, theta):
+        if len(theta) == 1000 and len(first_rounds) < 2:
+            first_rounds.append(theta)
+            return np.zeros(len(theta), bool)
+        return is_increasing(self, theta)
+
+    monkeypatch.setattr(CalibrationMap, "is_increasing", none_in_the_first_rounds)
+    p = PosteriorCalibrator().fit(np.exp(z), y).predict_proba(np.exp(z))
+    assert len(first_rounds) == 2 and abs(p - expected).max() < 0.05
+    monkeypatch.setattr(weighting, "_height", lambda calibration, rows, theta: np.full(len(theta), np.inf))
+    p = PosteriorCalibrator().fit(np.exp(z), y).predict_proba(np.exp(z))
+    assert (p > 0).all()
+    np.testing.assert_allclose(p.sum(1), 1, rtol=1e-12)
 
 
 def test_a_file_holds_it(tmp_path, cancer):
