@@ -247,7 +247,9 @@ def test_labels_that_are_nearly_another_are_named(labels: list[str], rare: int, 
         ([-1000] * 4, "-1000 (4 times) far"),
         ([998, 999] * 3, "998 (3 times), 999 (3 times) far"),
         ([-99, 999] * 3, "999 (3 times), -99 (3 times) far"),
-        ([999] * 2, ""),  # twice may be two old people
+        ([999] * 2, "999 is far from all other numbers, 17 to 79: a slip?"),
+        ([-300], "-300 is far from all other numbers, "),
+        ([262], ""),  # less than three times as far as the others are apart
         ([130] * 3, ""),  # not farther from the rest than the rest is wide
     ],
 )
