@@ -206,7 +206,7 @@ def fresh(code: str) -> None:
             (".families.kernel_density", "pandas sklearn"),
             (".models.naive_bayes", "jax pandas sklearn"),
             (".estimators.mixed", "jax"),
-            (".discriminative.model", "jax sklearn.model_selection sklearn.preprocessing scipy.optimize"),
+            (".discriminative.model", "jax sklearn.model_selection sklearn.preprocessing"),
             (".plots", ""),
         ],
         lambda case: case[0] in ("", ".__main__", ".models.naive_bayes"),
