@@ -140,8 +140,33 @@ def reliability(plt: Any) -> Any:
     axes = plt.subplots(1, 2, figsize=(9, 4.5), sharey=True)[1]
     for ax, model, title in zip(axes, (nb.estimator_, nb), ("naive Bayes", "calibrated"), strict=True):
         plots.reliability(y[1::2] == "malignant", model.predict_proba(rows[1::2])[:, 1], ax=ax)
-        ax.set_title(title)
+        ax.set_title(title, loc="right")  # the left has the legend
     return axes
+
+
+@cache
+def curves_of_tumours() -> Any:
+    """Curves of malignant tumours, from ten folds."""
+    cancer = bayesnb.datasets.load("breast_cancer")
+    return bayesnb.roc_curves(bayesnb.GaussianNB().fit(cancer.X, cancer.y), cancer.X, cancer.y, positive="malignant")
+
+
+def roc(plt: Any) -> Any:
+    """Malignant tumours, ranked by models without their fold."""
+    return plots.roc(curves_of_tumours(), ax=plt.subplots(figsize=(4.8, 4.5))[1])
+
+
+def precision_recall(plt: Any) -> Any:
+    """The same rows: of those that are flagged, the share that is malignant."""
+    return plots.precision_recall(curves_of_tumours(), ax=plt.subplots(figsize=(4.8, 4.5))[1])
+
+
+def feature_effect(plt: Any) -> Any:
+    """What the worst radius of a nucleus adds to the log odds of a malignant tumour."""
+    cancer = bayesnb.datasets.load("breast_cancer")
+    nb = bayesnb.GaussianNB().fit(cancer.X, cancer.y)
+    ax = plt.subplots(figsize=(6, 4))[1]
+    return plots.feature_effect(nb, cancer.X, "worst radius", label="malignant", ax=ax)
 
 
 def comparison(plt: Any) -> Any:
@@ -223,6 +248,9 @@ FIGURES = [
     map_against_posterior,
     decision_regions,
     reliability,
+    roc,
+    precision_recall,
+    feature_effect,
     comparison,
     feature_weights,
     nomogram,
