@@ -4,7 +4,6 @@ Both need the table log p(x_ij | y = c, D₋ᵢ) of a column, which is leave-one
 """
 
 from collections.abc import Callable, Iterable
-from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,10 +11,9 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 from scipy.special import ndtri
-from sklearn.utils.validation import check_is_fitted
 
-from ..estimators._named import given_names, last_step
-from ..estimators._suited import check_independent, check_own
+from ..estimators._named import last_step
+from ..estimators._suited import check_own, fitted_copy
 from ..models.naive_bayes import Rows
 from ..models.one_dependence import OneDependence
 from ..numerics.arrays import Float, Int, Scalar, Table
@@ -116,9 +114,7 @@ def importance(
     check_own(model, "importance")  # TypeError, with advice, unless the estimator can do that
     nb = fitted_copy(model)  # another thread may fit it again meanwhile
     check_level(level)  # ValueError unless between 0 and 1
-    names = nb.model_.feature_names
-    if step.feature_names is not None:
-        names = given_names(step.feature_names, nb.n_features_in_)
+    names = nb.model_.labels_of_features(step.feature_names).tolist()
 
     def log_proba(log_joint: Table) -> Table:
         """log p(y = c | x_i), (m, c), of log p(x_i, y = c), as the estimator predicts: normalised, then calibrated."""
@@ -558,30 +554,3 @@ def _table(feature_names: Any, sums: _ScoreSums, level: Scalar) -> pd.DataFrame:
         }
     )
     return table.sort_values("information", ascending=False, kind="stable", ignore_index=True)
-
-
-def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
-    """A copy of a fitted estimator that calls its features by other names.
-
-    Parameters
-    ----------
-    names : one for each feature, or what made the rows, as `given_names` takes them; None keeps those that it has
-    what : what is asked of the estimator, for the error message, if only a single naive Bayes model can have it
-
-    Raises
-    ------
-    ValueError
-        if there is not one name for each feature; with `what`, if the estimator averages several models
-    UnsuitedEstimator
-        with `what`, if the estimator is none of bayesnb
-    """
-    if what:
-        check_independent(estimator, what)
-    check_is_fitted(estimator)
-    # a shallow copy has the same posterior; only its names are replaced
-    renamed = copy(estimator)  # one state, whatever another thread fits meanwhile
-    if names is None:
-        return renamed
-
-    renamed.feature_names_in_ = given_names(names, renamed.n_features_in_)
-    return renamed

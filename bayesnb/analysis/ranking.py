@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 
 from ..estimators._named import last_estimator
+from ..estimators._suited import fitted_copy
 from ..numerics.arrays import Scalar
 from ..numerics.random import generator
 from ..numerics.supports import check_least, check_level
-from .importance import fitted_copy
 
 
 def rank_features(

@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import logit, logsumexp
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
@@ -41,6 +41,7 @@ from ..numerics.random import generator
 from ..numerics.supports import check_least, check_level
 from ..numerics.weights import RowWeights, row_weights
 from ..posterior.held_out import take_rows
+from ..posterior.predicted import log_odds_against
 
 _N_DRAWS = 400  # of the weights of the rows, for intervals
 _DRAWN_NUMBERS = 1 << 24  # draws times rows, at most: of very many rows there are fewer draws, 50 at least
@@ -309,12 +310,7 @@ def _log_odds(estimator: Any, X: Any) -> Float[np.ndarray, "n c"]:
     """
     if not hasattr(estimator, "predict_log_proba"):
         return logit(estimator.predict_proba(X))
-    log_p = estimator.predict_log_proba(X)  # (n, c)
-    log_odds = np.empty_like(log_p)
-    for k in range(log_p.shape[1]):
-        of_others = np.delete(log_p, k, axis=1)
-        log_odds[:, k] = log_p[:, k] - logsumexp(of_others, axis=1)
-    return log_odds
+    return -log_odds_against(estimator.predict_log_proba(X))
 
 
 # --- curves of scores -------------------------------------------------------------------------------------------------

@@ -53,7 +53,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 from scipy import sparse
-from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils import _safe_indexing
@@ -70,12 +69,13 @@ from ..numerics.supports import check_choice, check_level
 from ..numerics.weights import RowWeights, row_weights
 from ..posterior.folds import FittedRows, remainders
 from ..posterior.loo import group_places, leave_out
+from ..posterior.predicted import log_odds_against
 from ..posterior.stacks import remainder_stacks
+from ..sums.rows import rows_at
 from ..sums.statistics import one_hot
 
 _TIE = 1e-9  # scores this close, relative to their size, count as equal: sets can only grow by it
 _LEVEL_ROUNDING = 1e-12  # 1 − 0.9 is 0.09999999999999998
-_LARGEST = 1e300  # score, where a label has no probability
 _MAX_SCORES = 1 << 21  # numbers that are worked on at a time, of new rows under several models: 16 MiB
 _NEEDED = {"cross": ("predict_log_proba",), "full": ("predict_log_proba", "partial_fit", "loo")}
 _FLOAT_WEIGHTS = (
@@ -536,11 +536,11 @@ def _cross_scores(models: _CrossModels, label: Int[np.ndarray, " n"]) -> Iterato
     """
     for left_out in models.tables():
         own_label = label[left_out.members]  # (k,)
-        scores = _log_odds_against(left_out.table)[np.arange(len(own_label)), own_label]  # (k,) entry of the label
+        scores = log_odds_against(left_out.table)[np.arange(len(own_label)), own_label]  # (k,) entry of the label
 
         n_models, n_new, n_classes = left_out.new_tables.shape
         all_new_rows = left_out.new_tables.reshape(n_models * n_new, n_classes)  # of model after model
-        new_scores = _log_odds_against(all_new_rows).reshape(n_models, n_new, n_classes)
+        new_scores = log_odds_against(all_new_rows).reshape(n_models, n_new, n_classes)
 
         # the k rows left out, each beside all new rows and all labels under its model
         new_scores_of_member = new_scores[left_out.model_of_member]  # (k, m, c)
@@ -585,7 +585,7 @@ class _Remainders(_CrossModels):
             members = stack.members
             # one call for both kinds of rows, those left out first: (b, k + m, c). Of the rows left out only the table
             # of their own model is wanted
-            tables = stack.log_tables(_stacked(_rows_at(rows, members), new_rows))
+            tables = stack.log_tables(_stacked(rows_at(rows, members), new_rows))
             table = tables[stack.model_of_member, np.arange(len(members))]  # (k, c)
             yield _LeftOut(members, stack.model_of_member, table, tables[:, len(members) :])
 
@@ -705,7 +705,7 @@ def _full_scores(
                 prior="kept",
                 scores=True,  # without terms that are the same in all classes of a row, which cancel in the score
             )
-            scores = _log_odds_against(loo.log_joint)[np.arange(n + 1), loo.index]  # (n + 1,) under the own label
+            scores = log_odds_against(loo.log_joint)[np.arange(n + 1), loo.index]  # (n + 1,) under the own label
 
             # all training rows, and the new row t under label k alone
             yield ScoreBlock(
@@ -762,26 +762,6 @@ class _Encoder:
         return _Joined(wider, _stacked(rows, wider.model_.encode(row)))
 
 
-def _log_odds_against(table: Table) -> Table:
-    """log((1 − p_c)/p_c) of each class, (n, c), from a joint table log p(x_i, y = c) in nats.
-
-    It rises with the score 1 − p_c, and tells 1 − 1e-20 from 1. With p_c ∝ exp t_c it is log Σ_{k≠c} exp t_k − t_c, so
-    that the table needs no normalisation.
-
-    Parameters
-    ----------
-    table : (n, c) entries t_c of each row, which may lack a term that all classes of the row share
-    """
-    # For example, with t = (log 1, log 2, log 3) the entry of the first class is log((2 + 3)/1).
-    is_same_class = np.eye(table.shape[1], dtype=bool)  # (c, c)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        # for each class c a copy of the row in which t_c is log 0, so that the sum is over the other classes
-        t_of_others = np.where(is_same_class, -np.inf, table[:, None])  # (n, c, c)
-        log_sum_of_others = logsumexp(t_of_others, axis=2)  # (n, c)
-        # infinite where a probability is 0 or 1, and NaN (∞ − ∞) where all are 0: large numbers, which can be compared
-        return np.nan_to_num(log_sum_of_others - table, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
-
-
 # --- tables of rows ---------------------------------------------------------------------------------------------------
 
 
@@ -790,14 +770,6 @@ def _as_rows(X: Any) -> Any:
     if is_sparse(X):
         return X.tocsr()
     return as_table(X if hasattr(X, "shape") else np.asarray(X))
-
-
-def _rows_at(rows: Rows, positions: Int[np.ndarray, " k"]) -> Rows:
-    """Some of the encoded rows.
-
-    `rows` has an array (n, columns) for each block of columns; the same k positions are taken from all of them.
-    """
-    return {name: x[positions] for name, x in rows.items()}
 
 
 def _stacked(rows: Rows, more: Rows) -> Rows:

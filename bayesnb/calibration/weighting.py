@@ -116,8 +116,8 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
     while _n_effective(_truncated(log_weight)) < _ENOUGH and len(of_rounds) < _MAX_ROUNDS:
         if np.isfinite(log_weight).any():
             components = _refitted(about_modes, theta, log_weight)
-        else:  # every map so far falls somewhere: nearer to the modes, which do not
-            components = [mode._replace(root=mode.root / 2 ** len(of_rounds)) for mode in about_modes]
+        else:  # every map so far falls somewhere; the modes do not
+            components = _nearer_to_modes(about_modes, len(of_rounds))
         drawn = _draw_round(components, rng)
 
         # The table of log densities (rounds, s) grows by columns, the new draws under the q of earlier rounds; and then
@@ -131,17 +131,32 @@ def weighted_draws(modes: list[Laplace], rng: np.random.Generator) -> WeightedDr
         height = np.append(height, _height(calibration, rows, drawn))
         log_weight = _log_weight(height, log_densities)
 
-    if not np.isfinite(log_weight).any():  # the modes are in a corner of the maps that rise: draws are the modes
-        times = np.maximum(np.round(shares * _N_OF_ROUND), 1).astype(int)
-        theta = np.repeat([mode.mode for mode in modes], times, axis=0)
-        log_evidence = float(logsumexp([mode.log_evidence for mode in modes]))
-        return WeightedDraws(calibration, rows, theta, np.full(len(theta), 1 / len(theta)), log_evidence)
+    if not np.isfinite(log_weight).any():
+        return _draws_at_modes(modes)
 
     # p(y) is the mean of the weights, times (2π)^(−p/2), which `_height` leaves out of the density of the prior.
     truncated = _truncated(log_weight)
     log_mean_weight = logsumexp(truncated) - np.log(len(theta))
     log_evidence = float(log_mean_weight - 0.5 * theta.shape[1] * np.log(2 * np.pi))
     return WeightedDraws(calibration, rows, theta, softmax(truncated), log_evidence)
+
+
+def _nearer_to_modes(about_modes: list[_Component], n_rounds: int) -> list[_Component]:
+    """The components of the first round, half as wide for each round that has been drawn."""
+    return [component._replace(root=component.root / 2**n_rounds) for component in about_modes]
+
+
+def _draws_at_modes(modes: list[Laplace]) -> WeightedDraws:
+    """The modes themselves, each as often as its share of the evidence, where no map that was drawn rises.
+
+    The modes are then in a corner of the maps that rise, and draws about them fall.
+    """
+    shares = softmax([mode.log_evidence for mode in modes])
+    times = np.maximum(np.round(shares * _N_OF_ROUND), 1).astype(int)
+    theta = np.repeat([mode.mode for mode in modes], times, axis=0)
+    equal_share = np.full(len(theta), 1 / len(theta))
+    log_evidence = float(logsumexp([mode.log_evidence for mode in modes]))
+    return WeightedDraws(modes[0].calibration, modes[0].rows, theta, equal_share, log_evidence)
 
 
 def _height(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray, "s p"]) -> Float[np.ndarray, " s"]:

@@ -40,7 +40,6 @@ from ..analysis.importance import importance
 from ..check.report import CheckReport
 from ..estimators import CategoricalNB, MixedNB, MultinomialNB, OneDependenceNB
 from ..estimators._learnt import replace_learnt
-from ..estimators._named import given_names
 from ..estimators._view import ModelView
 from ..io import Saved
 from ..numerics.arrays import Float, Int, Scalar, is_sparse
@@ -788,10 +787,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         contributions = odds(table)
 
         # A line of the frame for each cell of the table, with rows outermost and classes innermost.
-        labels_of_features = self.model_.feature_names
-        if feature_names is not None:
-            labels_of_features = given_names(feature_names, self.n_features_in_).tolist()
-        names = [*labels_of_features, *_BESIDE]
+        names = [*self.model_.labels_of_features(feature_names).tolist(), *_BESIDE]
         index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
         frame = pd.Series(contributions.ravel(), index, name="contribution").reset_index()
         return frame if against is None else frame[frame["class_"] != against]
@@ -870,9 +866,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         # Of each feature the information about the labels by naive Bayes, and other columns that are replaced below.
         check_is_fitted(self, "modes_")
-        names = self.model_.feature_names
-        if feature_names is not None:
-            names = given_names(feature_names, self.n_features_in_).tolist()
+        names = self.model_.labels_of_features(feature_names).tolist()
         table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level, feature_names=names)
 
         # Terms of the log odds η of each training row, left out of its own densities: `added` has those of the d

@@ -19,7 +19,6 @@ from ..numerics.supports import GIVEN_TOTALS, check_choice, check_least, check_l
 from ..tables.names import did_you_mean, listed
 from ._fitted import ESTIMATES, AbstractFitted, State
 from ._input import BLOCK, as_table, checked_labels, classes_of, cut_rows, places_of
-from ._named import given_names
 from ._view import ModelView, PartView
 
 if TYPE_CHECKING:
@@ -523,19 +522,12 @@ class AbstractNB(AbstractFitted):
         ['feature', 'contribution', '(class', 'prior)', '0.0', '0', '2.4', '1', '0.0']
         """
         model = self.model_  # one state, whatever another thread fits meanwhile
-        labels = model.estimator._labels_of_features(feature_names)
+        labels = model.labels_of_features(feature_names)
         contributions, b = model.contributions(X, against=against, n=n, level=level, n_draws=n_draws, seed=seed)
         return model.estimator._frame(contributions, X, b, labels)
 
     def _check_likelihood(self) -> None:
         """Raise a ValueError if the settings make predictions that come from no likelihood."""
-
-    def _labels_of_features(self, feature_names: Any) -> np.ndarray:
-        """What the features are called, (d,): as the user says, or the names of the columns, or their numbers."""
-        columns = self._fitted().columns
-        if feature_names is None:
-            return columns.labels
-        return given_names(feature_names, columns.n)
 
     def _frame(self, contributions: "Contributions", X: Any, b: int | None, labels: np.ndarray) -> "pd.DataFrame":
         """The frame of `explain`: for each row and class the prior, the features by size, then all other features.
@@ -627,7 +619,7 @@ class AbstractNB(AbstractFitted):
 
         nb = copy.copy(self)  # one state, whatever another thread fits meanwhile
         if feature_names is not None:
-            nb.feature_names_in_ = nb._labels_of_features(feature_names)
+            nb.feature_names_in_ = nb.model_.labels_of_features(feature_names)
         columns = nb._fitted().columns
         check_level(level)
 

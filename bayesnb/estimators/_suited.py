@@ -1,14 +1,16 @@
-"""Whether an analysis can use an estimator, and labels some of which are missing; the errors say what it needs."""
+"""What analyses do with an estimator before they use it: check that they can, copy it, split labels."""
 
+from copy import copy
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..numerics.arrays import Bool
 from ._base import AbstractNB
+from ._named import given_names
 from .one_dependence import OneDependenceNB
 
 
@@ -118,3 +120,30 @@ def split_labels(
             "class, set missing_label=None and mark missing labels by None or NaN"
         )
     return labels, is_missing
+
+
+def fitted_copy(estimator: Any, names: Any = None, what: str = "") -> Any:
+    """A copy of a fitted estimator that calls its features by other names.
+
+    Parameters
+    ----------
+    names : one for each feature, or what made the rows, as `given_names` takes them; None keeps those that it has
+    what : what is asked of the estimator, for the error message, if only a single naive Bayes model can have it
+
+    Raises
+    ------
+    ValueError
+        if there is not one name for each feature; with `what`, if the estimator averages several models
+    UnsuitedEstimator
+        with `what`, if the estimator is none of bayesnb
+    """
+    if what:
+        check_independent(estimator, what)
+    check_is_fitted(estimator)
+    # a shallow copy has the same posterior; only its names are replaced
+    renamed = copy(estimator)  # one state, whatever another thread fits meanwhile
+    if names is None:
+        return renamed
+
+    renamed.feature_names_in_ = given_names(names, renamed.n_features_in_)
+    return renamed

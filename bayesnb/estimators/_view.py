@@ -15,6 +15,7 @@ from ..numerics.supports import check_least, check_level, is_single
 from ..posterior.remaining import Remaining, without
 from ..sums.statistics import repeated, with_error
 from ._input import checked_labels, places_of
+from ._named import given_names
 
 if TYPE_CHECKING:
     from ..posterior.explanation import Contributions
@@ -94,6 +95,16 @@ class ModelView:
     def feature_names(self) -> list[Any]:
         """Names of the columns of X, or their numbers."""
         return self.state.columns.labels.tolist()
+
+    def labels_of_features(self, feature_names: Any = None) -> np.ndarray:
+        """What the features are called, (d,): as the user says, or the names of the columns of X, or their numbers.
+
+        Parameters
+        ----------
+        feature_names : (d,) names, or what made the rows, as `given_names` takes them; None for those of the columns
+        """
+        columns = self.state.columns
+        return columns.labels if feature_names is None else given_names(feature_names, columns.n)
 
     @property
     def block_columns(self) -> dict[str, np.ndarray]:

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..analysis.importance import fitted_copy
 from ..calibration.base import AbstractCalibrated
 from ..estimators._base import AbstractNB
-from ..estimators._suited import check_own
+from ..estimators._suited import check_own, fitted_copy
 from ..numerics.arrays import Scalar
 from ..posterior.explanation import AVERAGING, OTHERS, PAIRS, PRIOR
 from ..posterior.held_out import column_of

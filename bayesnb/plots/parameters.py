@@ -9,8 +9,7 @@ import pandas as pd
 from scipy import stats
 from scipy.optimize import minimize_scalar
 
-from ..analysis.importance import fitted_copy
-from ..estimators._suited import check_own
+from ..estimators._suited import check_own, fitted_copy
 from ..families.base import to_sites
 from ..models.naive_bayes import CLASS
 from ..numerics.supports import checked_numbers

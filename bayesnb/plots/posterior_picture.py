@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..analysis.importance import fitted_copy
-from ..estimators._suited import check_independent
+from ..estimators._suited import check_independent, fitted_copy
 from ..numerics.arrays import Float, Scalar
 from ..numerics.supports import check_level
 from ..posterior.intervals import means_and_intervals

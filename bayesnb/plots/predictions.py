@@ -6,10 +6,9 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ..analysis.importance import fitted_copy
 from ..analysis.score_split import monotone, score_split
 from ..estimators._input import places_of
-from ..estimators._suited import check_own
+from ..estimators._suited import check_own, fitted_copy
 from ..numerics.arrays import Float
 from ..numerics.supports import check_least
 from ..posterior.intervals import posterior_means

@@ -3,13 +3,34 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, logsumexp
 
-from ..numerics.arrays import Scalar
+from ..numerics.arrays import Scalar, Table
 from ..numerics.supports import check_level
 from .intervals import Uncertainty
 
+_LARGEST = 1e300  # log odds against a class without probability
 QUANTILES: Any = "weibull"  # of draws: an interval holds its level in expectation, also of few draws
+
+
+def log_odds_against(table: Table) -> Table:
+    """log((1 − p_c)/p_c) of each class, (n, c), from a joint table log p(x_i, y = c) in nats.
+
+    It falls with p_c, and tells 1 − 1e-20 from 1. With p_c ∝ exp t_c it is log Σ_{k≠c} exp t_k − t_c, so
+    that the table needs no normalisation.
+
+    Parameters
+    ----------
+    table : (n, c) entries t_c of each row, which may lack a term that all classes of the row share
+    """
+    # For example, with t = (log 1, log 2, log 3) the entry of the first class is log((2 + 3)/1).
+    is_same_class = np.eye(table.shape[1], dtype=bool)  # (c, c)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        # for each class c a copy of the row in which t_c is log 0, so that the sum is over the other classes
+        t_of_others = np.where(is_same_class, -np.inf, table[:, None])  # (n, c, c)
+        log_sum_of_others = logsumexp(t_of_others, axis=2)  # (n, c)
+        # infinite where a probability is 0 or 1, and NaN (∞ − ∞) where all are 0: large numbers, which can be compared
+        return np.nan_to_num(log_sum_of_others - table, nan=_LARGEST, posinf=_LARGEST, neginf=-_LARGEST)
 
 
 class IntervalDraws(NamedTuple):

@@ -118,12 +118,13 @@ def cut_offs(cuts: ThresholdTable | None, rows_in_words: str) -> str:
     if cuts is None:
         return ""
     notes = "".join(f"<li>{as_text(note)}</li>" for note in _notes_of_cut_offs(cuts, rows_in_words))
+    shown = cuts.shown()  # the cells as text
     body = []
-    for mark, cells in zip(cuts.table["mark"], cuts.shown().to_numpy(), strict=True):
+    for mark, cells in zip(cuts.table["mark"], shown.to_numpy(), strict=True):
         # "204 of 212: 0.96 (0.94–0.98)" has three pieces, which stand below each other on a phone and on paper
         kind = ' class="mark"' if mark == "costs" else ""
         body.append(f"<tr{kind}>" + "".join(f"<td>{_in_pieces(cell)}</td>" for cell in cells) + "</tr>")
-    head = "".join(f"<th>{as_text(name)}</th>" for name in cuts.shown().columns)
+    head = "".join(f"<th>{as_text(name)}</th>" for name in shown.columns)
     table = f'<table class="cuts"><thead><tr>{head}</tr></thead><tbody>{"".join(body)}</tbody></table>'
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="Cut-offs">{table}</div><ul class="soft">{notes}</ul>'
@@ -198,7 +199,7 @@ def confusion(predictions: Predictions) -> str:
     """Rows by true and predicted class; of many classes only the most frequent confusions."""
     # predicted and true label of each row, (n,)
     predicted = pd.Series(predictions.classes[predictions.predicted], name="predicted as")
-    true = pd.Series(predictions.classes[predictions.index], name="class")
+    true = pd.Series(predictions.labels, name="class")
     if len(predictions.classes) > _MAX_CLASSES:
         # pairs of true and predicted class, of the rows that are wrong, counted
         wrong = pd.DataFrame([true, predicted]).T[true != predicted].value_counts().head(_MAX_CLASSES)

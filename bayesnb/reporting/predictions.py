@@ -1,7 +1,8 @@
 """How well rows are predicted that the model has not seen: by leave-one-out, or rows of another file."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +62,11 @@ class Predictions:
     cuts: ThresholdTable | None = None
 
     @property
+    def labels(self) -> Shaped[np.ndarray, " n"]:
+        """The label of each row."""
+        return self.classes[self.index]
+
+    @property
     def n(self) -> float:
         """Total weight: the number of rows where weights count rows, else the sum of their importance."""
         return self.weights.total
@@ -98,8 +104,7 @@ class Predictions:
     @property
     def log_loss(self) -> float:
         """Mean of −log p of the true label, nats a row."""
-        own_column = self.index[:, None]
-        of_label = np.take_along_axis(self.log_proba, own_column, 1)[:, 0]
+        of_label = self.log_proba[np.arange(len(self.index)), self.index]
         return -float(self.weights.total_of(of_label)) / self.n
 
     @cached_property
@@ -119,26 +124,17 @@ def of_leave_one_out(estimator: Any, X: Any, y: Any, sample_weight: Any, loo: An
     wishes : what is asked of cut-offs and curves
     """
     weights = row_weights(sample_weight, len(loo.index))
-    curves: dict[Any, RocCurves] = {}
-    no_curves = ""
-    labels = loo.classes[loo.index]
-    try:
-        # a discriminative model takes a second or more to fit: its rows are split into folds once
-        n_repeats = 1 if isinstance(estimator, DiscriminativeNB) else None
-        scores = fold_scores(estimator, X, labels, sample_weight, n_repeats=n_repeats)
-        curves = _curves_by_class(scores, labels, weights, wishes)
-    except (ValueError, TypeError, ArithmeticError) as error:  # such as a class with a single row
-        no_curves = f"There are no curves: {str(error).splitlines()[0]}"
     predictions = Predictions(
         classes=loo.classes,
         index=loo.index,
         log_proba=loo.log_proba,
         weights=weights,
         log_loss_error=loo.se / weights.total,
-        curves=curves,
-        no_curves=no_curves,
     )
-    return _with_cuts(predictions, wishes)
+    # a discriminative model takes a second or more to fit: its rows are split into folds once
+    n_repeats = 1 if isinstance(estimator, DiscriminativeNB) else None
+    scores_of_folds = partial(fold_scores, estimator, X, predictions.labels, sample_weight, n_repeats=n_repeats)
+    return _with_cuts(_with_curves(predictions, scores_of_folds, wishes), wishes)
 
 
 def of_new_rows(estimator: Any, X: Any, y: Any, wishes: Wishes) -> Predictions:
@@ -165,30 +161,37 @@ def of_new_rows(estimator: Any, X: Any, y: Any, wishes: Wishes) -> Predictions:
     index = np.array([number_of[label] for label in labels.tolist()])
     log_proba = estimator.predict_log_proba(X)
     weights = row_weights(None, len(index))
-    of_label = np.take_along_axis(log_proba, index[:, None], 1)[:, 0]
-
-    curves: dict[Any, RocCurves] = {}
-    no_curves = ""
-    try:
-        curves = _curves_by_class(held_out_scores(estimator, X), labels, weights, wishes)
-    except ValueError as error:  # only one class among the rows
-        no_curves = f"There are no curves: {error}"
+    of_label = log_proba[np.arange(len(index)), index]
     predictions = Predictions(
         classes=classes,
         index=index,
         log_proba=log_proba,
         weights=weights,
         log_loss_error=float(weights.standard_error(of_label)) / len(index),
-        curves=curves,
-        no_curves=no_curves,
     )
-    return _with_cuts(predictions, wishes)
+    return _with_cuts(_with_curves(predictions, partial(held_out_scores, estimator, X), wishes), wishes)
 
 
-def _curves_by_class(scores: FoldScores, labels: np.ndarray, weights: RowWeights, wishes: Wishes) -> dict[Any, Any]:
-    """Curves of the positive class of two, or of each of more classes that has rows, against all others."""
-    classes = [wishes.positive] if len(scores.classes) == 2 else [*dict.fromkeys(np.sort(labels).tolist())]
-    return {label: curves_of_scores(scores, labels, weights, label, wishes.level) for label in classes}
+def _with_curves(predictions: Predictions, scores_of: Callable[[], FoldScores], wishes: Wishes) -> Predictions:
+    """The predictions with curves: of the positive class of two, or of each of more classes that has rows.
+
+    Parameters
+    ----------
+    predictions : without curves
+    scores_of : computes the scores of the rows. Where it cannot, as with a class of a single row, the reason stands in
+        the place of the curves
+    wishes : the positive class, and the level of the intervals
+    """
+    labels = predictions.labels
+    try:
+        scores = scores_of()
+        classes = [wishes.positive] if len(scores.classes) == 2 else np.unique(labels).tolist()
+        curves = {
+            label: curves_of_scores(scores, labels, predictions.weights, label, wishes.level) for label in classes
+        }
+    except (ValueError, TypeError, ArithmeticError) as error:
+        return replace(predictions, no_curves=f"There are no curves: {str(error).splitlines()[0]}")
+    return replace(predictions, curves=curves)
 
 
 def _with_cuts(predictions: Predictions, wishes: Wishes) -> Predictions:
@@ -198,7 +201,7 @@ def _with_cuts(predictions: Predictions, wishes: Wishes) -> Predictions:
         return predictions
     k = predictions.classes.tolist().index(wishes.positive)
     cuts = threshold_table(
-        predictions.classes[predictions.index],
+        predictions.labels,
         predictions.proba[:, k].clip(0, 1),
         sample_weight=predictions.weights if predictions.weights.are_given else None,
         positive=wishes.positive,

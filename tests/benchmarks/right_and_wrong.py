@@ -93,8 +93,10 @@ class WrongPrior:
 
     def table(self, seed: int) -> tuple[np.ndarray, np.ndarray]:
         """100 rows of thirty columns that say nothing of their label."""
-        X, y = table(100, COLUMNS, seed)
-        return (X if isinstance(self.estimator, CategoricalNB) else np.random.default_rng(seed).normal(size=X.shape)), y
+        levels, y = table(100, COLUMNS, seed)
+        if isinstance(self.estimator, CategoricalNB):
+            return levels, y
+        return np.random.default_rng(seed).normal(size=levels.shape), y
 
 
 def wrong_priors() -> list[WrongPrior]:
