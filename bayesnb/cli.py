@@ -287,9 +287,8 @@ def _table(options: argparse.Namespace) -> "LabelledTable":
 def _load(options: argparse.Namespace, with_lines: bool = False) -> "Dataset":
     """All rows of the data, which are announced but for --json, with the lines of a text file if asked."""
     table = _table(options)
-    data = table.load(
-        with_lines, *_column_of_ids(options)
-    )  # X, y, weights, the contract of the columns, and perhaps the line of each row
+    # X, y, weights, the contract of the columns, and perhaps the line and the name of each row
+    data = table.load(with_lines, *_column_of_ids(options))
     if getattr(options, "json", False):  # nothing but JSON is printed
         return data
     _announce(data, len(data.y))

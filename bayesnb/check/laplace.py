@@ -247,8 +247,7 @@ def _draws_of_nuts(laplace: LaplaceAndTwin, starts: np.ndarray, seed: int) -> di
 
     # Laplace's covariance in that order is the metric of NUTS.
     metric = laplace.covariance[np.ix_(order, order)]
-    chains, _ = run_chains(
-        Twin(laplace.model), laplace.sites(starts), metric, seed, draws=_DRAWS, warmup=_WARMUP
-    )  # (chains, draws, …) by site
+    # states by site, (chains, draws, …)
+    chains, _ = run_chains(Twin(laplace.model), laplace.sites(starts), metric, seed, draws=_DRAWS, warmup=_WARMUP)
     # one chain after the other, and of these draws every fourth, as neighbours in a chain are dependent
     return {site: np.concatenate(draws)[::_THIN] for site, draws in chains.items()}

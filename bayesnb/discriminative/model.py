@@ -658,9 +658,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         layout = self.layout_
         d = self.n_features_in_
-        in_x = np.concatenate(
-            [block.columns for block in self._blocks().values()]
-        )  # position in X of each cell of a row
+        columns_of_blocks = [block.columns for block in self._blocks().values()]
+        in_x = np.concatenate(columns_of_blocks)  # position in X of each cell of a row
         if is_sparse(cells):  # t has one density of all counts; z has each of them
             return _Owners(of_t=np.array([d + 1]), of_z=in_x)
 

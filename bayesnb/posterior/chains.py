@@ -328,9 +328,8 @@ def _nuts_paths(
         """What is kept of all states of a chain, arrays (warmup + draws, …)."""
         key, start = key_and_start
         flat_start, _ = ravel_pytree(start)  # (D,)
-        first_state = kernel.init(
-            key, settings.warmup, flat_start, (), {}
-        )  # the step size adapts in the first `warmup`
+        # the step size adapts in the first `warmup` steps
+        first_state = kernel.init(key, settings.warmup, flat_start, (), {})
         _, path = jax.lax.scan(next_state, first_state, length=settings.warmup + settings.draws)
         return path
 

@@ -99,9 +99,7 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
 
     # each row begins as a row of empty cells; then the changes of its cells are added
     table = np.tile(empty.sum((1, 2)), (x.shape[0], 1))  # (n, s·c)
-    change_of_cell = np.concatenate(
-        [flat - empty, -empty], -1
-    )  # (s·c, d, k + 1), at each level, last of a missing cell
+    change_of_cell = np.concatenate([flat - empty, -empty], -1)  # (s·c, d, k + 1): at each level, last where missing
     _add_changes(x, change_of_cell, table)
 
     # the s·c columns split again, (n, s·c) → (n, …, c), and the rows moved in front of the classes, (…, n, c)

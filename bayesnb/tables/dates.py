@@ -19,9 +19,8 @@ PARTS = {"year": "numbers", "month": "levels", "weekday": "levels", "hour": "lev
 ORDERS = {"ymd": "year, month, day", "dmy": "day, month, year", "mdy": "month, day, year"}
 """How text writes a date, by the order of its numbers."""
 
-_MONTHS = (
-    "January February March April May June July August September October November December".split()
-)  # English on every machine, unlike those of the locale
+# English on every machine, unlike those of the locale
+_MONTHS = "January February March April May June July August September October November December".split()
 _WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
 _FIRST_CENTURY_20 = 69  # of years of two digits: 69 is 1969 and 68 is 2068, as for Python's `strptime`
 _CLOCK = r"(?P<hour>\d{1,2}):\d{2}(?::\d{2}(?:[.,]\d+)?)?(?: ?(?P<half>[AaPp])\.?[Mm]\.?)?"  # 8:15 or 08:15:00.5 pm

@@ -45,9 +45,8 @@ _IDENTIFIER = re.compile(
     r"(^|[\W_])(id|ids|uid|uuid|guid|key|nr|no|num|number|index|idx|row|rownames?|rownum|serial|account|code)($|[\W_])"
     r"|nummer$|[a-z](Id|ID|Nr|No)$"
 )
-_IDENTIFIER_IF_ALL_DIFFER = re.compile(
-    r"[a-z](Number|Key|Code|Index)$"
-)  # EmployeeNumber; a CarbonNumber has equal ones
+# such as EmployeeNumber; a CarbonNumber has equal ones
+_IDENTIFIER_IF_ALL_DIFFER = re.compile(r"[a-z](Number|Key|Code|Index)$")
 
 
 def describe(

@@ -5,6 +5,7 @@ import ast
 import os
 import re
 from dataclasses import is_dataclass
+from functools import cache
 from importlib import import_module
 from inspect import cleandoc, getsource, isfunction
 from pathlib import Path
@@ -109,11 +110,13 @@ def theory_sources() -> list[Path]:
     return [*variants(), *foundations()]
 
 
+@cache
 def variants() -> list[Path]:
-    """The files of the likelihoods."""
+    """The files of the likelihoods; every link on every page is compared with them."""
     return [path for path in sorted(ROOT.glob("bayesnb/families/[a-z]*.py")) if path not in foundations()]
 
 
+@cache
 def foundations() -> list[Path]:
     """The files of `FOUNDATIONS`."""
     return [ROOT / name for name in FOUNDATIONS]
