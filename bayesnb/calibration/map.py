@@ -33,7 +33,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, log_ndtr, logsumexp, softmax
 from sklearn.utils import gen_batches
 
 from ..numerics.arrays import Bool, Float, Int, PerRow, Table
@@ -47,7 +47,7 @@ LOGIT_EPS_MEAN = -4.0
 LOGIT_EPS_WIDTH = 2.0
 _LEAST_PROBA = 1e-9  # probability that no prediction goes below
 _TINY = 1e-300  # keeps a logarithm finite
-_N_PRIOR_DRAWS = 2_000  # by which the share of increasing maps is known to .01
+_N_NORMAL_NODES = 401  # of a standard normal number, by which the share of increasing maps is known to 1e-12
 _CELLS_AT_A_TIME = 1 << 16  # rows times classes times draws, that fit into a processor's cache
 
 
@@ -270,10 +270,32 @@ class CalibrationMap:
         return smallest_slope >= 0
 
     @cached_property
-    def increasing_share(self) -> float:
-        """Probability, under the prior without the restriction, that a map is increasing."""
-        normals = np.random.default_rng(0).standard_normal((_N_PRIOR_DRAWS, len(self.layout.mean)))  # always the same
-        return float(self.is_increasing(self.layout.mean + self.layout.width * normals).mean())
+    def log_increasing_share(self) -> float:
+        """Log probability, under the prior without the restriction, that a map is increasing.
+
+        With t = e^u / e^û a map is increasing if O_cc + t ≥ O_ck for all k ≠ c, in each of c rows. Given u the rows of
+        O are independent and have the same prior, so that the share is E_u[P(row | t)^c]. With O_cc = t_o v and v
+        standard normal, each of the c − 1 other entries is below O_cc + t with probability Φ((t_o v + t) / t_x), and
+
+            P(row | t) = E_v[Φ((t_o v + t) / t_x)^(c − 1)]
+
+        Where O is diagonal the other entries are 0, and P(row | t) = P(t_o v + t ≥ 0) = Φ(t / t_o).
+        """
+        t_o, t_x, _ = WIDTHS[self.model - 1]
+        if self.model == 0 or t_o == 0:  # without O the slope is e^u > 0
+            return 0.0
+
+        c = len(self.rho)
+        normal = np.linspace(-8.5, 8.5, _N_NORMAL_NODES)  # u, and v
+        density = np.exp(-0.5 * normal**2)
+        probability = density / density.sum()  # of each node, by the trapezoid rule
+        t = np.exp(normal)[:, None] / self.scale  # (u, 1)
+        if c > MAX_FULL_CLASSES:
+            log_row = log_ndtr(t[:, 0] / t_o)
+        else:
+            log_others_below = (c - 1) * log_ndtr((t_o * normal + t) / t_x)  # (u, v)
+            log_row = logsumexp(log_others_below, axis=1, b=probability)
+        return float(logsumexp(c * log_row, b=probability))
 
     def _mapped(self, theta: np.ndarray, z: np.ndarray) -> _Mapped:
         """p' = (1 − ε) q + ε ρ with q = softmax(e^u z + e^û Oᵀz + b) of rows z (n, c), and q and ε themselves.

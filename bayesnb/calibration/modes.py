@@ -88,7 +88,7 @@ class Laplace:
         share = self.calibration.is_increasing(self.mode + normals @ self.root).mean()
         if share < _LEAST_INCREASING:
             return -np.inf
-        return self.log_evidence + float(np.log(share) - np.log(self.calibration.increasing_share))
+        return self.log_evidence + float(np.log(share)) - self.calibration.log_increasing_share
 
     def value(self, theta: Float[np.ndarray, " p"]) -> float:
         """f at other parameters."""

@@ -164,7 +164,7 @@ def _height(calibration: CalibrationMap, rows: Labelled, theta: Float[np.ndarray
 
     Restricted to increasing maps, a prior density is divided by their share in the whole prior.
     """
-    height = calibration.values(rows, theta) + np.log(calibration.increasing_share)
+    height = calibration.values(rows, theta) + calibration.log_increasing_share
     height[~calibration.is_increasing(theta)] = np.inf
     return height
 

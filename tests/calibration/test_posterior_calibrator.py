@@ -297,6 +297,32 @@ def test_few_or_none_of_the_draws_are_increasing_maps(monkeypatch):
     np.testing.assert_allclose(p.sum(1), 1, rtol=1e-12)
 
 
+@pytest.mark.parametrize(("c", "model", "scale"), [(2, 3, 1.0), (3, 2, 3.0), (9, 3, 0.3), (12, 3, 1.0), (13, 3, 1.0)])
+def test_share_of_the_prior_that_increases(c, model, scale):
+    """The integral is the share of draws from the prior; there are 40,000, so that it is known to .0025."""
+    prior = CalibrationMap.prior(model, np.full(c, 1 / c), scale)
+    rng = np.random.default_rng(c)
+    mean, width = prior.layout.mean, prior.layout.width
+    shares = [prior.is_increasing(mean + width * rng.normal(size=(2000, len(mean)))).mean() for _ in range(20)]
+    standard_error = np.std(shares, ddof=1) / np.sqrt(len(shares))
+    assert abs(np.exp(prior.log_increasing_share) - np.mean(shares)) < 4 * standard_error
+    assert 0.01 < np.mean(shares) < 0.99
+
+
+@pytest.mark.slow
+def test_maps_that_increase_are_a_tiny_part_of_the_prior():
+    """Nine classes that the model tells apart, p with two digits: next to no map of the prior rises."""
+    z, y = table_of_law(89)
+    calibrator = PosteriorCalibrator().fit(np.exp(z), y)
+    assert np.exp([one.log_increasing_share for one in calibrator.maps_]).min() < 1e-3
+    assert sum(one.probability for one in calibrator.maps_) == pytest.approx(1)
+    assert (calibrator.predict(np.exp(z)) == y).mean() > 0.95
+
+
+def test_a_share_too_small_for_a_double_has_a_logarithm():
+    assert -1e5 < CalibrationMap.prior(3, np.full(3000, 1 / 3000), scale=1e6).log_increasing_share < -30
+
+
 def test_a_file_holds_it(tmp_path, cancer):
     X, X_new, y, y_new = cancer
     p = GaussianNB().fit(X, y).predict_proba(X_new)
