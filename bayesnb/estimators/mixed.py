@@ -649,7 +649,7 @@ def _block_of_class(part: Part, block: Any, n_classes: int) -> Any:
             f"`parts` has {part.estimator!r} for one class in {part.name!r}, but its likelihood of complete rows "
             "needs all classes. Use it for all classes, or another estimator"
         )
-    return OneClass(block, part.k, n_classes)  # type: ignore[abstract, arg-type]  # names are listed
+    return OneClass(block, part.k, n_classes)  # type: ignore[arg-type]
 
 
 def _without_blocks(state: State) -> State:
