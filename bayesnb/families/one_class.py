@@ -94,6 +94,10 @@ class OneClass(AbstractConjugate[Stats]):
         """The reason of the inner block."""
         return self.block.evidence_error
 
+    def size_of(self, field: str) -> Array:
+        """The size of the inner block."""
+        return self.block.size_of(field)
+
     def log_normalizer(self) -> Float[Array, " *pieces"]:
         """That of the inner block."""
         return self.block.log_normalizer()

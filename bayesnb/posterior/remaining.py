@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..families.base import AbstractConjugate
 from ..models.naive_bayes import Statistics
 from ..numerics.arrays import Array, Bool, Float
 from ..sums.statistics import NEVER_FITTED, Counts, Moments, Scatter, Totals, along
@@ -78,7 +79,8 @@ def _remaining(difference: Any, n_models: int) -> Remaining:
 
     - moments or cross products of real cells, totals of counts, numbers of events: their rounding is known
     - any others, such as distinct cells, or statistics of a family of the user's own: their rounding is not known, so
-      they are left as they are. Only their weight n, if they have one, must not be negative
+      they are left as they are. Only their weight n, if they have one, must not be negative: see `suffstats` in
+      `families.base`
 
     Raises
     ------
@@ -92,9 +94,10 @@ def _remaining(difference: Any, n_models: int) -> Remaining:
             return _remaining_totals(difference)
         case Counts():
             return _remaining_counts(difference)
+        case object(n=weight):
+            _check_weight(np.asarray(weight), _NO_EVENT)
+            return Remaining(estimate=difference, moved=difference)
         case _:
-            if hasattr(difference, "n"):
-                _check_weight(np.asarray(difference.n), _NO_EVENT)
             return Remaining(estimate=difference, moved=difference)
 
 
@@ -436,9 +439,13 @@ def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
             value = getattr(block, field.name)
             if not isinstance(value, np.ndarray):  # a setting, such as a flag
                 continue
-            # by entry: whether it changes by more than 1e-9 of its scale. The scale of a mean is a standard deviation,
-            # that of other fields their own size
-            is_doubtful = _is_doubtful(field.name, value, getattr(moved_block, field.name), block)
+            # by entry: whether it changes by more than 1e-9 of its size. The family says what that is: of a mean a
+            # standard deviation, of most other fields the value itself
+            with np.errstate(all="ignore"):
+                is_block = isinstance(block, AbstractConjugate)  # else the class prior, or a table of pseudo-counts
+                size = block.size_of(field.name) if is_block else abs(value)
+                change = abs(getattr(moved_block, field.name) - value)
+                is_doubtful = change > _SURE * size
             if is_doubtful.any():
                 first_entry = np.argwhere(is_doubtful)[0]  # its index along each axis
                 return Doubt(name, _column_of(block, field.name, first_entry))
@@ -461,58 +468,3 @@ def _column_of(block: Any, field: str, position: np.ndarray) -> int | None:
     # an array with fewer axes than declared has the columns on its last one
     axis = min(declared.axes.index("feature"), len(position) - 1)
     return int(position[axis])
-
-
-def _is_doubtful(name: str, value: np.ndarray, moved: np.ndarray, block: Any) -> np.ndarray:
-    """Where a field of a posterior is known to fewer than nine digits.
-
-    That is where it changes by more than 1e-9 of its scale when the statistics are moved by their rounding. Which scale
-    that is depends on the name that the families give a field:
-
-    - "S", the scale matrix of an inverse-Wishart density: only the diagonal is looked at. S may be nearly singular, so
-      the scale of S_jj is what column j has alone, its squares about the regression on all other columns
-    - "m", the mean of a Gaussian: it may be near 0, so its scale is a standard deviation
-    - any other field is a positive amount, and its scale is itself
-
-    Parameters
-    ----------
-    name : name of the field
-    value, moved : the field, and the same after statistics that were moved by their rounding
-    block : the posterior whose field it is
-
-    Returns
-    -------
-    booleans of the shape of the field; of a matrix (c, d, d) those of its diagonal (c, d)
-    """
-    with np.errstate(all="ignore"):
-        change = abs(moved - value)
-        if name == "S":
-            change = change.diagonal(axis1=-2, axis2=-1)  # (c, d)
-            scale = _squares_given_others(block)  # 1/(S⁻¹)_jj, (c, d)
-        elif name == "m":
-            scale = _standard_deviation(block)  # of the cells, (c, d)
-        else:
-            scale = abs(value)
-        return np.asarray(change > _SURE * scale)
-
-
-def _standard_deviation(block: Any) -> np.ndarray:
-    """About the standard deviation of the cells of a Gaussian block, by which a mean is measured.
-
-    The block has one of three sets of fields: S and ν, of which S / ν estimates a covariance matrix; a variance that is
-    known; or a and b, of which b / a estimates a variance. Of a covariance matrix the deviation is that of a column
-    given all others, as columns may nearly be multiples of each other.
-    """
-    if hasattr(block, "S"):
-        return np.sqrt(_squares_given_others(block) / block.nu[:, None])  # (c, d)
-    if hasattr(block, "variance"):
-        return np.sqrt(block.variance)
-    return np.sqrt(block.b / block.a)
-
-
-def _squares_given_others(block: Any) -> np.ndarray:
-    """The part of the scale matrix S that is each column's own, given all others: 1/(S⁻¹)_jj, (c, d).
-
-    It is the squares about the regression of column j on all other columns.
-    """
-    return 1 / np.linalg.inv(block.S).diagonal(axis1=-2, axis2=-1)
