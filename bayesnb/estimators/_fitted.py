@@ -144,6 +144,8 @@ class State:
         # the conjugate update: sufficient statistics condition the prior. A block is the columns that share one prior
         with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, which is looked at below
             posterior = self.prior.update(self.statistics)
+        if not self.prior.is_improper:
+            return posterior
         for name, block in self.prior.blocks.items():
             reason = improper(posterior.blocks[name])  # in words why it has no normaliser; None if it is a density
             if reason and block.is_improper:

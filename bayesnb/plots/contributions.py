@@ -8,6 +8,7 @@ import pandas as pd
 from ..calibration.base import AbstractCalibrated
 from ..estimators._predicting import AbstractBayes
 from ..estimators._suited import check_own, fitted_copy
+from ..models.naive_bayes import NaiveBayes
 from ..numerics.arrays import Scalar
 from ..posterior.explanation import AVERAGING, OTHERS, PAIRS, PRIOR
 from ..posterior.held_out import column_of
@@ -307,8 +308,12 @@ def _refuse_dependent_column(model: Any, j: int) -> None:
     """ValueError where what column j adds depends on other columns: then it has no curve of its own."""
     if not isinstance(model, AbstractBayes):  # a discriminative model adds up columns
         return
+    posterior = model.posterior_
     for name, columns in model.model_.block_columns.items():
-        if j in columns and not model.posterior_.blocks[name].unwrapped.separable and len(columns) > 1:
+        # an average over one-dependence models has no blocks, and all of its columns depend on each other
+        is_naive = isinstance(posterior, NaiveBayes)
+        is_separable = is_naive and posterior.blocks[name].unwrapped.separable
+        if j in columns and not is_separable and len(columns) > 1:
             raise ValueError(
                 f"`feature` is {feature_name(model, j)!r}; in {type(model).__name__} what it adds depends on the other "
                 "columns; `plots.nomogram` shows it for a single row"

@@ -5,12 +5,12 @@ left is known up to a bound: zeros can be told from small numbers, and a posteri
 refused.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..families.base import AbstractConjugate
+from ..models.base import AbstractModel
 from ..models.naive_bayes import Statistics
 from ..numerics.arrays import Array, Bool, Float
 from ..sums.statistics import NEVER_FITTED, Counts, Moments, Scatter, Totals, along
@@ -407,7 +407,7 @@ class Doubt(NamedTuple):
 
     Fields
     ------
-    block : name of its block; empty for the class prior
+    block : name of its block; "class" for the class prior
     column : position of the column in the block; None where the field is that of all columns
     """
 
@@ -415,7 +415,7 @@ class Doubt(NamedTuple):
     column: int | None
 
 
-def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
+def find_doubt(posterior: AbstractModel, moved: AbstractModel) -> Doubt | None:
     """The first field of a posterior that is known to fewer than nine digits; None if there is none.
 
     A field is one array of hyperparameters, such as the means of the columns. The posterior was computed twice: from
@@ -428,43 +428,13 @@ def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
     moved : that of the same statistics, moved by the bound of their rounding. Where a field of the two differs by more
         than 1e-9 of itself, it is in doubt
     """
-    # class prior, under an empty name, and blocks (the posterior of the columns of one family) by name, each with its
-    # moved copy. `unwrapped` is the block itself or, of a block about a single class, the model of that class
-    pairs = {"": (posterior.classes, moved.classes)}
-    for name, block in posterior.blocks.items():
-        pairs[name] = (block.unwrapped, moved.blocks[name].unwrapped)
-
-    for name, (block, moved_block) in pairs.items():
-        for field in fields(block):
-            value = getattr(block, field.name)
-            if not isinstance(value, np.ndarray):  # a setting, such as a flag
-                continue
-            # by entry: whether it changes by more than 1e-9 of its size. The family says what that is: of a mean a
-            # standard deviation, of most other fields the value itself
-            with np.errstate(all="ignore"):
-                is_block = isinstance(block, AbstractConjugate)  # else the class prior, or a table of pseudo-counts
-                size = block.size_of(field.name) if is_block else abs(value)
-                change = abs(getattr(moved_block, field.name) - value)
-                is_doubtful = change > _SURE * size
-            if is_doubtful.any():
-                first_entry = np.argwhere(is_doubtful)[0]  # its index along each axis
-                return Doubt(name, _column_of(block, field.name, first_entry))
+    for field, moved_field in zip(posterior.hyperparameters(), moved.hyperparameters(), strict=True):
+        # by entry: whether it changes by more than 1e-9 of its size. The family says what that is: of a mean a standard
+        # deviation, of most other fields the value itself
+        with np.errstate(all="ignore"):
+            change = abs(moved_field.value - field.value)
+            is_doubtful = change > _SURE * field.size()
+        if is_doubtful.any():
+            first_entry = np.argwhere(is_doubtful)[0]  # its index along each axis
+            return Doubt(field.block, field.column_at(first_entry))
     return None
-
-
-def _column_of(block: Any, field: str, position: np.ndarray) -> int | None:
-    """The column of the entry of a field at `position`, its index along each axis; None if no axis is of columns.
-
-    Example: a field with the axes (class, feature) and the position (2, 5) has the column 5.
-
-    Parameters
-    ----------
-    block, field : the posterior, and the name of an array of it, whose axes `fields_` declares
-    position : index of an entry along each axis
-    """
-    declared = block.fields_.get(field)
-    if declared is None or "feature" not in declared.axes:
-        return None
-    # an array with fewer axes than declared has the columns on its last one
-    axis = min(declared.axes.index("feature"), len(position) - 1)
-    return int(position[axis])
