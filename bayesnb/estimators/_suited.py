@@ -35,8 +35,10 @@ def check_own(estimator: Any, what: str, name: str = "estimator", method: str | 
     """
     if isinstance(estimator, AbstractBayes):
         return
-    # for example, a calibrated classifier is none of bayesnb's estimators, but has a method `loo`
-    if method is not None and hasattr(type(estimator), method):
+    # For example, a calibrated classifier is none of bayesnb's estimators, but has a method `loo`. A class of
+    # `bayesnb.drop_in` only passes such a method on to `bayes_`
+    is_drop_in = any(base.__module__ == "bayesnb.drop_in" for base in type(estimator).__mro__)
+    if method is not None and hasattr(type(estimator), method) and not is_drop_in:
         return
 
     # what was given, in words, and the advice, which becomes more special where more is known of it
