@@ -13,8 +13,8 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from .estimators._base import AbstractNB
 from .estimators._input import check_decay, refuse_no_weight
+from .estimators._predicting import AbstractBayes
 from .posterior.intervals import fix_seed
 from .streaming import united_labels
 
@@ -57,7 +57,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     estimator_: Any
 
-    def __init__(self, estimator: AbstractNB) -> None:
+    def __init__(self, estimator: AbstractBayes) -> None:
         self.estimator = estimator
 
     @property
@@ -116,7 +116,7 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimator_ = before.merge(of_new_rows)
         return self
 
-    def _fitted_to_all_chunks(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractNB:
+    def _fitted_to_all_chunks(self, X: Any, y: Any, sample_weight: Any, classes: Any) -> AbstractBayes:
         """The estimator fitted to all rows: one is fitted to each chunk, where the chunk is, and these are merged.
 
         Dask is lazy. `dask.delayed(function)(…)` makes no call, but an object that stands for its result; the call is
@@ -228,7 +228,9 @@ class DistributedNB(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 # --- what is done to a chunk ----------------------------------------------------------------------------------------
 
 
-def _fitted_to_chunk(estimator: AbstractNB, classes: np.ndarray, X: Any, y: Any, weights: Any) -> AbstractNB | None:
+def _fitted_to_chunk(
+    estimator: AbstractBayes, classes: np.ndarray, X: Any, y: Any, weights: Any
+) -> AbstractBayes | None:
     """A copy of the estimator that is fitted to one chunk; None if the chunk has no rows.
 
     It runs on the machine that has the chunk, and `classes` (c,) are those of all chunks: one may have rows of a few.

@@ -5,9 +5,10 @@
 Fitting, prediction and every documented attribute are scikit-learn's own code: relative class frequencies, add-α
 smoothing, and for the Gaussian maximum likelihood plus ε. `bayes_` is the estimator of `bayesnb` with the same
 settings, fitted to the same rows. What describes its posterior can be asked here too: `predict_interval`,
-`sample_proba`, `loo`, `log_evidence_` and the others of `OF_THE_POSTERIOR`. The posterior is that of the default prior:
-Dirichlet(1) for the classes, Dirichlet or beta with concentration α for discrete features, and the data-scaled
-normal–inverse-gamma for real ones. `sample_proba(X).mean(0)` is therefore near `predict_proba(X)`, but not equal to it.
+`sample_proba`, `loo`, `log_evidence_` and the others that are `OfThePosterior` below. The posterior is that of the
+default prior: Dirichlet(1) for the classes, Dirichlet or beta with concentration α for discrete features, and the
+data-scaled normal–inverse-gamma for real ones. `sample_proba(X).mean(0)` is therefore near `predict_proba(X)`, but not
+equal to it.
 
 No posterior is proper at α = 0, so it has at least α = 1e-10, scikit-learn's own bound under force_alpha=False.
 """
@@ -18,20 +19,63 @@ import numpy as np
 import sklearn.naive_bayes as peers
 
 from . import estimators as ours
+from .estimators._base import AbstractNB
 
 __all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB"]
-
-OF_THE_POSTERIOR = frozenset(
-    "posterior_ prior_ statistics_ log_evidence_ predict_interval sample_proba uncertainty novelty_score explain loo "
-    "sample sample_posterior numpyro_model tables prior_summary check".split()
-)
-"""The attributes and methods of `bayes_` that these classes have too."""
 
 _LEAST = 1e-10  # of a concentration
 
 
+class OfThePosterior:
+    """An attribute or method that is read of `bayes_`, where it has the same name.
+
+    Of a class, as in `help(GaussianNB.loo)`, it is the method or property of `bayesnb`, with its documentation.
+    """
+
+    def __init__(self, original: Any) -> None:
+        """The method or property of `bayesnb` that an estimator here has too."""
+        self._original = original
+        self.__doc__ = original.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Python calls this with the name in the class body: `loo` of `loo = OfThePosterior(AbstractNB.loo)`."""
+        self._name = name
+
+    def __get__(self, estimator: Any, kind: type | None = None) -> Any:
+        """The attribute of `bayes_`; an AttributeError before a fit, when there is no `bayes_` yet."""
+        if estimator is None:  # it is read of the class
+            return self._original
+        if "bayes_" not in vars(estimator):
+            class_name = type(estimator).__name__
+            raise AttributeError(f"{class_name!r} object has no attribute {self._name!r} yet: call `fit` first")
+        return getattr(estimator.bayes_, self._name)
+
+
 class _WithPosterior:
     """Fits the estimator of `bayesnb` beside scikit-learn's."""
+
+    classes_: np.ndarray  # which scikit-learn's class sets
+
+    # --- the posterior of `bayes_` ------------------------------------------------------------------------------------
+
+    posterior_ = OfThePosterior(AbstractNB.posterior_)
+    prior_ = OfThePosterior(AbstractNB.prior_)
+    statistics_ = OfThePosterior(AbstractNB.statistics_)
+    log_evidence_ = OfThePosterior(AbstractNB.log_evidence_)
+    predict_interval = OfThePosterior(AbstractNB.predict_interval)
+    sample_proba = OfThePosterior(AbstractNB.sample_proba)
+    uncertainty = OfThePosterior(AbstractNB.uncertainty)
+    novelty_score = OfThePosterior(AbstractNB.novelty_score)
+    explain = OfThePosterior(AbstractNB.explain)
+    loo = OfThePosterior(AbstractNB.loo)
+    sample = OfThePosterior(AbstractNB.sample)
+    sample_posterior = OfThePosterior(AbstractNB.sample_posterior)
+    numpyro_model = OfThePosterior(AbstractNB.numpyro_model)
+    tables = OfThePosterior(AbstractNB.tables)
+    prior_summary = OfThePosterior(AbstractNB.prior_summary)
+    check = OfThePosterior(AbstractNB.check)
+
+    # --- both are fitted ----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit scikit-learn's estimate, and the posterior of `bayes_`; the arguments are scikit-learn's.
@@ -62,7 +106,8 @@ class _WithPosterior:
         # A pandas series goes by position, as in scikit-learn. With its index, class probabilities would be put into
         # the order of the classes by their labels.
         settings: dict[str, Any] = {}
-        for name, value in self.get_params(deep=False).items():
+        scikit_learn_settings = self.get_params(deep=False)  # type: ignore[attr-defined]  # of its class
+        for name, value in scikit_learn_settings.items():
             is_pandas = hasattr(value, "iloc")
             settings[name] = np.asarray(value) if is_pandas else value
 
@@ -73,19 +118,10 @@ class _WithPosterior:
         estimator_class = getattr(ours, type(self).__name__)
         return estimator_class(**settings)
 
-    def __getattr__(self, name: str) -> Any:
-        """An attribute or method of `bayes_` that describes the posterior, such as `predict_interval`.
-
-        Python calls this only for names that the object itself does not have.
-        """
-        if name not in OF_THE_POSTERIOR:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if "bayes_" not in vars(self):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r} yet: call `fit` first")
-        return getattr(self.bayes_, name)
-
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *OF_THE_POSTERIOR})  # so that an editor offers them too
+        """All names, so that an editor offers them; scikit-learn leaves out what cannot be read before a fit."""
+        names = [name for name, value in vars(_WithPosterior).items() if isinstance(value, OfThePosterior)]
+        return sorted({*super().__dir__(), *names})
 
 
 class GaussianNB(_WithPosterior, peers.GaussianNB):

@@ -590,7 +590,9 @@ class Saved:
     @classmethod
     def _from_file(cls, parameters: dict[str, Any], learnt: dict[str, Any]) -> Self:
         """An estimator with the hyperparameters and the learnt attributes of a file, and all that follows from them."""
-        # only attributes that a fit sets may be set: a file must not be able to replace a method, say
+        # Only attributes that a fit sets may be set: a file must not be able to replace a method, say. One after the
+        # other will do, without the single assignment of `estimators._learnt.replace_learnt`: the estimator is new, so
+        # no other thread can see one attribute of the file beside an older one.
         estimator = cls(**parameters)
         for name, value in learnt.items():
             require(name in cls._learnt_names, f"an attribute {name!r} that cannot be learnt")

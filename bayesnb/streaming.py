@@ -17,9 +17,9 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing, gen_batches
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from .estimators._base import AbstractNB
 from .estimators._input import check_decay, checked_labels, refuse_no_weight
 from .estimators._learnt import replace_learnt
+from .estimators._predicting import AbstractBayes
 from .numerics.progress import progress
 from .numerics.supports import check_least
 from .tables.readers import errors_of, open_table
@@ -30,7 +30,7 @@ _ROWS = 1 << 16
 
 
 def fit_batches(
-    estimator: AbstractNB,
+    estimator: AbstractBayes,
     source: Any,
     y: Any = None,
     sample_weight: Any = None,
@@ -106,7 +106,7 @@ def fit_batches(
 
 
 def predict_batches(
-    estimator: AbstractNB, source: Any, method: str = "predict_proba", *, batch_size: int = _ROWS, **settings: Any
+    estimator: AbstractBayes, source: Any, method: str = "predict_proba", *, batch_size: int = _ROWS, **settings: Any
 ) -> Iterator[Any]:
     """Call a method of a fitted estimator on rows that are read batch by batch: one array a batch, in order.
 

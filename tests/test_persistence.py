@@ -22,7 +22,7 @@ from sklearn.exceptions import NotFittedError
 
 import bayesnb
 from bayesnb import io
-from bayesnb.estimators._base import AbstractNB
+from bayesnb.estimators._predicting import AbstractBayes
 from bayesnb.families import NormalInverseWishart
 from bayesnb.numerics import pytrees
 
@@ -50,7 +50,7 @@ def identical(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(map(identical, a, b))
     if isinstance(a, dict):
         return identical(list(a.items()), list(b.items()))
-    if isinstance(a, AbstractNB):
+    if isinstance(a, AbstractBayes):
         return identical(a.get_params(deep=False), b.get_params(deep=False))
     if isinstance(a, make_column_selector):
         return vars(a) == vars(b)

@@ -365,6 +365,10 @@ def test_effects_that_do_not_stand_alone_are_refused(ax: Any) -> None:
     nb, X, _ = fitted(bayesnb.GaussianDA())
     with pytest.raises(ValueError, match="`feature` is 'one'; in GaussianDA what it adds depends on the other columns"):
         plots.feature_effect(nb, X, "one", ax=ax)
+    pairs = np.arange(24).reshape(12, 2) % 3
+    average = bayesnb.OneDependenceNB().fit(pairs, np.arange(12) % 2)
+    with pytest.raises(ValueError, match="in OneDependenceNB what it adds depends on the other columns"):
+        plots.feature_effect(average, pairs, 0, ax=ax)
     _, levels, _ = models()["levels"]
     with pytest.raises(ValueError, match="holds no numbers"):
         plots.feature_effect(models()["levels"][0], levels, "one", ax=ax)

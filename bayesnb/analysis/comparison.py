@@ -286,7 +286,7 @@ def _evidence_of(models: Mapping[str, Any]) -> _Evidence:
 
         # the kind of its likelihood in words, such as "densities and probabilities"; a block is one family of columns
         if np.isfinite(evidence.log_evidence[name]):
-            kinds = {block.cells_.measure for block in nb.prior_.blocks.values()}
+            kinds = {cells.measure for cells in nb.prior_.cells.values()}
             evidence.measures[name] = " and ".join(sorted(kinds))
 
     # models whose likelihood is no density of a row lose their evidence here, if others have one

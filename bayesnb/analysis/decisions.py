@@ -25,8 +25,8 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..estimators._base import AbstractNB
 from ..estimators._input import align
+from ..estimators._predicting import AbstractBayes
 from ..estimators._wrapper import AbstractWrapper, OfEstimator
 from ..numerics.arrays import Float, Int, Scalar
 from ..numerics.special import log_normalize
@@ -151,7 +151,7 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
     array([[0.9, 0.1]])
     """
     # an estimator of bayesnb has p(y) as a part that can be replaced
-    if isinstance(estimator, AbstractNB):
+    if isinstance(estimator, AbstractBayes):
         return _with_replaced_prior(estimator, class_prior, old)
 
     # what cannot be fitted is a table of probabilities, unless it is a class by mistake, GaussianNB for GaussianNB()
@@ -181,7 +181,7 @@ def with_class_prior(estimator: Any, class_prior: Any, old: Any = None) -> Any:
     return MovedClassPrior(inside, class_prior, old=first_prior).take(inside)
 
 
-def _with_replaced_prior(estimator: AbstractNB, class_prior: Any, old: Any) -> AbstractNB:
+def _with_replaced_prior(estimator: AbstractBayes, class_prior: Any, old: Any) -> AbstractBayes:
     """A copy of a fitted estimator of bayesnb with fixed class probabilities and the same posterior of all else.
 
     Parameters

@@ -34,7 +34,7 @@ from scipy.special import logit
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from ..estimators._base import AbstractNB
+from ..estimators._predicting import AbstractBayes
 from ..numerics.arrays import Bool, Float, Int, Scalar
 from ..numerics.progress import progress
 from ..numerics.random import generator
@@ -273,7 +273,7 @@ def _same_ranking(estimator: Any, n_classes: int) -> Any:
 
     The map of a calibrated model is increasing. Of two classes it therefore ranks rows of one fold as the model inside.
     """
-    if n_classes == 2 and hasattr(type(estimator), "calibrated") and isinstance(estimator.estimator, AbstractNB):
+    if n_classes == 2 and hasattr(type(estimator), "calibrated") and isinstance(estimator.estimator, AbstractBayes):
         return estimator.estimator
     return estimator
 

@@ -58,8 +58,8 @@ from sklearn.dummy import DummyClassifier
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..estimators._base import AbstractNB
 from ..estimators._input import alike, as_table, checked_labels, naming, refuse_no_weight
+from ..estimators._predicting import AbstractBayes
 from ..estimators._wrapper import AbstractWrapper
 from ..io import Saved
 from ..models.naive_bayes import Rows
@@ -278,7 +278,7 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
         models: _CrossModels
         # each of the three has a method `tables`, which yields the predictions of one model after the other
-        if not isinstance(self.estimator_, AbstractNB):
+        if not isinstance(self.estimator_, AbstractBayes):
             models = _Refits(self.estimator, training, label, X, len(self.classes_))
         elif self.estimator_.model_.ignored_by_loo:  # in words, such as estimate="mean"; empty where nothing is
             models = _PointEstimates(self.estimator_, training, label, X)
@@ -560,7 +560,7 @@ class _Remainders(_CrossModels):
     X : the new rows
     """
 
-    estimator: AbstractNB
+    estimator: AbstractBayes
     training: TrainingTable
     label: Int[np.ndarray, " n"]
     X: Any
@@ -599,7 +599,7 @@ class _PointEstimates(_CrossModels):
     estimator, training, label, X : as in `_Remainders`
     """
 
-    estimator: AbstractNB
+    estimator: AbstractBayes
     training: TrainingTable
     label: Int[np.ndarray, " n"]
     X: Any
@@ -666,7 +666,7 @@ class _Refits(_CrossModels):
 
 
 def _full_scores(
-    estimator: AbstractNB, training: TrainingTable, label: Int[np.ndarray, " n"], X: Any
+    estimator: AbstractBayes, training: TrainingTable, label: Int[np.ndarray, " n"], X: Any
 ) -> Iterator[ScoreBlock]:
     """Scores of the method "full": each new row joins the training rows, with each label in turn.
 
@@ -726,7 +726,7 @@ class _Joined(NamedTuple):
     rows : all n + 1 rows as arrays by block, the new one last
     """
 
-    estimator: AbstractNB
+    estimator: AbstractBayes
     rows: Rows
 
 
@@ -734,7 +734,7 @@ class _Joined(NamedTuple):
 class _Encoder:
     """Training rows, encoded once, and again only where a new row has a level that none of them has."""
 
-    estimator: AbstractNB
+    estimator: AbstractBayes
     X: Any
 
     @cached_property

@@ -12,7 +12,7 @@ from sklearn.utils._indexing import _get_column_indices
 from ..tables.columns import ColumnContract
 from ..tables.describing import describe
 from ..tables.names import listed
-from ._base import AbstractNB
+from ._predicting import AbstractBayes
 from .bernoulli import BernoulliNB
 from .categorical import CategoricalNB
 from .counts import PoissonNB
@@ -39,7 +39,7 @@ def positions(X: Any, columns: Any, name: str) -> np.ndarray:
         raise ValueError(f"`parts` has columns {columns!r} in {name!r}, which are not in `X`: {error}") from error
 
 
-def default_estimators() -> dict[str, AbstractNB]:
+def default_estimators() -> dict[str, AbstractBayes]:
     """The estimator for columns of each role, which is that of the cells of its family, in the order of the parts."""
     estimators = [BernoulliNB(binarize=None), GaussianNB(), PoissonNB(), CategoricalNB()]
     return {estimator._cells.role: estimator for estimator in estimators}

@@ -10,10 +10,10 @@ from ..numerics.supports import COMPOSITE
 from ..tables.columns import ASKED, LISTED, Column, ColumnContract
 from ..tables.number_text import NumberFormat
 from ._automatic import default_estimators, parts_of_roles, role_of_type
-from ._base import AbstractNB
+from ._predicting import AbstractBayes
 
 
-def variants() -> dict[str, AbstractNB]:
+def variants() -> dict[str, AbstractBayes]:
     """A new estimator by each name that the command line knows.
 
     Each class of `estimators` has `_variants`: settings of its constructor by a name, such as {"gaussian": {},
@@ -27,13 +27,13 @@ def variants() -> dict[str, AbstractNB]:
     return by_name
 
 
-def variants_of(kind: type[AbstractNB]) -> list[AbstractNB]:
+def variants_of(kind: type[AbstractBayes]) -> list[AbstractBayes]:
     """New estimators of a class: one with its default settings, then its other variants."""
     other_variants = [*kind._variants.values()][1:]  # the first is the default
     return [kind(**settings) for settings in ({}, *other_variants)]
 
 
-def suits(kind: type[AbstractNB], cells: str, n: int, d: int) -> bool:
+def suits(kind: type[AbstractBayes], cells: str, n: int, d: int) -> bool:
     """Whether the family of a class has cells of a kind, and n rows of d columns are few enough to try.
 
     A family of levels also has yes/no cells, which are two levels.

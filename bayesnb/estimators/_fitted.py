@@ -16,22 +16,17 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from ..families.base import AbstractConjugate
-from ..families.classes import AbstractClasses, DirichletClasses, FixedClasses
 from ..io import Saved
-from ..models.naive_bayes import NaiveBayes, Rows, Statistics, fold_rows, row_slices
+from ..models.naive_bayes import Rows, Statistics, fold_rows, row_slices
 from ..numerics.arrays import is_sparse
 from ..numerics.pytrees import record, register_pytrees
 from ..numerics.supports import (
     COMPOSITE,
     COUNT,
     GIVEN_TOTALS,
-    SIMPLEX,
     Cells,
-    as_numbers,
-    check_choice,
     checked_numbers,
     improper,
-    shortened,
 )
 from ..posterior.remaining import without
 from ..sums.rows import csr_slice
@@ -43,7 +38,6 @@ from ._input import (
     Unavailable,
     align,
     alike,
-    boolean,
     check_cells,
     check_decay,
     check_finite,
@@ -56,14 +50,13 @@ from ._input import (
     places_of,
     refuse_no_weight,
 )
-from ._priors import leaves_default, with_own_prior
+from ._priors import leaves_default
 from ._view import ModelView
 
 _ADVICE = {  # on cells that an estimator does not know, by their kind
     "counts": "it models counts. Bin the column or use GaussianNB.",
     "amounts": "it models amounts from zero. Shift it or use GaussianNB.",
 }
-ESTIMATES = "predictive", "mean", "map", "mle"
 _ADVICE_ON_COUNTS = "it models counts. Use ExponentialNB for amounts, GaussianNB for other numbers, or bin the column."
 _MAX_SUM = 1e150  # so that its square is a number
 
@@ -151,6 +144,8 @@ class State:
         # the conjugate update: sufficient statistics condition the prior. A block is the columns that share one prior
         with np.errstate(divide="ignore", invalid="ignore"):  # of an improper prior, which is looked at below
             posterior = self.prior.update(self.statistics)
+        if not self.prior.is_improper:
+            return posterior
         for name, block in self.prior.blocks.items():
             reason = improper(posterior.blocks[name])  # in words why it has no normaliser; None if it is a density
             if reason and block.is_improper:
@@ -163,17 +158,12 @@ class State:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
-    """What an estimator learns, and the hyperparameters that all of them share.
+    """What an estimator learns, and the hyperparameter that all of them share.
 
     A subclass names its family, whose declarations say what a cell of X may be, and its default prior.
     """
 
     prior: Any = None
-    fit_prior: bool = True
-    class_prior: Any = None
-    priors: Any = None
-    class_alpha: Any = 1.0
-    estimate: str = "predictive"
 
     _state: State = field(init=False)
 
@@ -265,77 +255,13 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     # --- the prior --------------------------------------------------------------------------------------------------
 
-    def _default_blocks(self, state: State) -> dict[str, Any]:
-        """Prior blocks where no `prior` is given; with statistics in the state those of the data's scale."""
-        raise NotImplementedError
-
-    def _blocks(self, state: State) -> dict[str, Any]:
-        """Prior blocks by name, with the user's `prior`; without statistics any that can compute them."""
-        blocks = self._default_blocks(state)
-        if self.prior is None:
-            return blocks
-        return with_own_prior(self, state, blocks)
-
     def _prior(self, state: State) -> Any:
         """The model before the rows, that the hyperparameters stand for; its scale may be that of the statistics."""
-        return NaiveBayes(self._class_prior(state), self._blocks(state))
+        raise NotImplementedError
 
     def _model_of_statistics(self, state: State) -> Any:
         """A model used only to compute statistics; its numbers do not matter."""
-        return NaiveBayes(None, self._blocks(state))  # type: ignore[arg-type]  # no label is asked for
-
-    @property
-    def _class_prior_parameter(self) -> str:
-        """The parameter that holds fixed class probabilities: of scikit-learn's two names that in use."""
-        if self.class_prior is not None and self.priors is not None:
-            raise Unavailable("`class_prior` and `priors` mean the same, and both are given. Leave one of them out")
-        return "class_prior" if self.priors is None else "priors"
-
-    def _class_prior(self, state: State) -> AbstractClasses:
-        """The prior of the labels, by the first case that applies.
-
-        1. `class_prior` (or `priors`) is given: fixed probabilities
-        2. `fit_prior` is False: fixed and equal probabilities
-        3. otherwise they are learnt, with the prior Dirichlet(class_alpha)
-
-        Parameters
-        ----------
-        state : with the classes, in whose order a Series of pandas is put
-        """
-        name = self._class_prior_parameter  # "class_prior" or "priors"
-        probabilities = getattr(self, name)
-        n_classes = len(state.classes)
-
-        if probabilities is not None:
-            requirement = f"{n_classes} {SIMPLEX.describe()}, in the order of `classes_`"
-            # `align` puts a Series of pandas in the order of the classes; `as_numbers` makes float64 of it, or raises
-            # an error that states the requirement. `SIMPLEX.holds`: no number is negative, and the sum is 1
-            pi = as_numbers(name, align(name, probabilities, state.classes), requirement)
-            if pi.shape != (n_classes,) or not SIMPLEX.holds(pi):
-                raise ValueError(f"`{name}` is {shortened(probabilities)}; it needs {requirement}")
-            return FixedClasses(pi / pi.sum())  # a sum of one to all digits
-
-        if not boolean("fit_prior", self.fit_prior):
-            return FixedClasses(np.full(n_classes, 1 / n_classes))
-
-        alpha = align("class_alpha", self.class_alpha, state.classes)
-        # `checked_numbers` broadcasts to (c,), and raises an error unless all are positive
-        return DirichletClasses(np.array(checked_numbers("class_alpha", alpha, (n_classes,))))
-
-    def _concentration(self, state: State, shape: tuple[int, ...]) -> np.ndarray:
-        """scikit-learn's `alpha` and `force_alpha` as concentrations of a prior, for estimators that have them.
-
-        With force_alpha=False values below 1e-10 are raised to it, as in scikit-learn; a proper prior has no zeros.
-
-        Parameters
-        ----------
-        state : with classes and columns, in whose order pandas objects are put
-        shape : of the result, to which `alpha` has to broadcast
-        """
-        alpha = align("alpha", self.alpha, state.classes, state.columns.names)
-        if not boolean("force_alpha", self.force_alpha):
-            alpha = np.maximum(as_numbers("alpha", alpha, COUNT.describe()), 1e-10)
-        return checked_numbers("alpha", alpha, shape)
+        raise NotImplementedError
 
     @property
     def _prior_follows_rows(self) -> bool:
@@ -560,7 +486,6 @@ class AbstractFitted(Saved, ClassifierMixin, BaseEstimator):
 
     def _with_prior(self, state: State) -> State:
         """The state with the prior that the hyperparameters give beside its statistics."""
-        check_choice("estimate", self.estimate, ESTIMATES)
         return replace(state, prior=self._prior(state))
 
     # --- model files ------------------------------------------------------------------------------------------------

@@ -20,13 +20,13 @@ import pandas as pd
 from scipy import sparse
 
 from ..models.naive_bayes import Rows
-from ._base import AbstractNB
 from ._fitted import State
+from ._predicting import AbstractBayes
 
 _MAX_LEVELS = 1 << 20  # of a feature of whole numbers
 
 
-class AbstractLevels(AbstractNB):
+class AbstractLevels(AbstractBayes):
     """What estimators of features with levels share: the levels, in the order in which they are counted.
 
     The encoding is a list of the levels of each column. Codes 0 … K−1 are an array of signed integers, those of a

@@ -9,8 +9,8 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..numerics.arrays import Bool
-from ._base import AbstractNB
 from ._named import given_names
+from ._predicting import AbstractBayes
 from .one_dependence import OneDependenceNB
 
 
@@ -33,10 +33,12 @@ def check_own(estimator: Any, what: str, name: str = "estimator", method: str | 
     name : of the argument that gives it, for the message
     method : a method by which another class is suited too
     """
-    if isinstance(estimator, AbstractNB):
+    if isinstance(estimator, AbstractBayes):
         return
-    # for example, a calibrated classifier is none of bayesnb's estimators, but has a method `loo`
-    if method is not None and hasattr(type(estimator), method):
+    # For example, a calibrated classifier is none of bayesnb's estimators, but has a method `loo`. A class of
+    # `bayesnb.drop_in` only passes such a method on to `bayes_`
+    is_drop_in = any(base.__module__ == "bayesnb.drop_in" for base in type(estimator).__mro__)
+    if method is not None and hasattr(type(estimator), method) and not is_drop_in:
         return
 
     # what was given, in words, and the advice, which becomes more special where more is known of it
@@ -51,7 +53,7 @@ def check_own(estimator: Any, what: str, name: str = "estimator", method: str | 
     # A wrapper holds the model as a setting, or learnt. The loop goes on, so that the fitted one, `estimator_`, is
     # named rather than the setting.
     for inside in ("estimator", "reader_", "estimator_"):
-        if isinstance(getattr(estimator, inside, None), AbstractNB):
+        if isinstance(getattr(estimator, inside, None), AbstractBayes):
             advice = f"Give `{name}.{inside}`, which is one"
     raise UnsuitedEstimator(f"`{name}` is {kind}; {what} needs an estimator of bayesnb, such as GaussianNB(). {advice}")
 

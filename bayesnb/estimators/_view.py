@@ -19,8 +19,8 @@ from ._named import given_names
 
 if TYPE_CHECKING:
     from ..posterior.explanation import Contributions
-    from ._base import AbstractNB
     from ._fitted import State
+    from ._predicting import AbstractBayes
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +44,7 @@ class ModelView:
     (array([1, 0]), [0, 1], {'x': array([0, 1])})
     """
 
-    estimator: "AbstractNB"
+    estimator: "AbstractBayes"
     state: "State"
 
     # --- what was learnt --------------------------------------------------------------------------------------------
@@ -155,11 +155,7 @@ class ModelView:
     @property
     def tie_prior(self) -> np.ndarray:
         """log p(y = c), (c,): of equally probable labels that with the larger one is predicted."""
-        state = self.estimator._fitted()
-        classes = state.posterior.classes  # the Dirichlet posterior of the class probabilities, or fixed ones
-        if self.estimator.estimate == "mle":
-            return classes.mle(state.statistics.n)["log_pi"]
-        return classes.log_predictive()
+        return self.estimator._tie_prior(self.estimator._fitted())
 
     def linear_form(self, theta: Parameters | None = None) -> tuple[Any, Any]:
         """Weights (k, c) and intercepts (c,) of the discriminant, by default under the current estimate.

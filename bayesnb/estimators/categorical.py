@@ -9,6 +9,7 @@ from scipy import sparse
 from ..families.categorical import DirichletCategorical
 from ..models.naive_bayes import Rows
 from ..sums.statistics import Counts
+from ._base import AbstractNB
 from ._documented import documented
 from ._fitted import State
 from ._levels import AbstractLevels, are_codes, counted_levels, places_among, shown_levels, sizes_of
@@ -16,7 +17,7 @@ from ._levels import AbstractLevels, are_codes, counted_levels, places_among, sh
 
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class CategoricalNB(AbstractLevels):
+class CategoricalNB(AbstractLevels, AbstractNB):
     """Naive Bayes for features with levels: θ_cj ~ Dirichlet(α), x_ij | y_i = c ~ Categorical(θ_cj).
 
     Parameters

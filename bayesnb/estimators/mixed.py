@@ -20,6 +20,7 @@ from ._base import AbstractNB
 from ._documented import documented
 from ._fitted import State
 from ._input import checked_rows
+from ._predicting import AbstractBayes
 from ._view import ModelView, PartView
 from .counts import ComplementNB
 
@@ -178,7 +179,7 @@ class MixedNB(AbstractNB):
         if not deep:
             return params
         for name, estimator, _ in self._listed():
-            if isinstance(estimator, AbstractNB):  # not "drop", nor a mapping of estimators by class
+            if isinstance(estimator, AbstractBayes):  # not "drop", nor a mapping of estimators by class
                 params[name] = estimator
                 params |= {f"{name}__{key}": value for key, value in estimator.get_params().items()}
         return params
@@ -562,7 +563,7 @@ class MixedNB(AbstractNB):
             is_by_class = isinstance(estimator, dict)  # a mapping from class label to estimator
             estimators = estimator.values() if is_by_class else [estimator]
             for nb in estimators:
-                if isinstance(nb, AbstractNB):
+                if isinstance(nb, AbstractBayes):
                     tags_of_parts.append(nb.__sklearn_tags__().input_tags)
 
         tags = super().__sklearn_tags__()
@@ -649,7 +650,7 @@ def _block_of_class(part: Part, block: Any, n_classes: int) -> Any:
             f"`parts` has {part.estimator!r} for one class in {part.name!r}, but its likelihood of complete rows "
             "needs all classes. Use it for all classes, or another estimator"
         )
-    return OneClass(block, part.k, n_classes)  # type: ignore[abstract, arg-type]  # names are listed
+    return OneClass(block, part.k, n_classes)  # type: ignore[arg-type]
 
 
 def _without_blocks(state: State) -> State:
@@ -683,14 +684,20 @@ def _state_of_parts(state: State, learnt: list[tuple[Part, State]]) -> State:
 def _fresh(name: str, estimator: Any) -> AbstractNB:
     """A clone, without rows, of the estimator of a part; ValueError if it cannot be one.
 
-    A part must have a likelihood of its rows given the class, which `ComplementNB` has not; and no parts of its own.
+    A part must have a likelihood of its rows given the class, which `ComplementNB` has not; and no parts of its own. It
+    must be naive Bayes, whose blocks become blocks of the whole.
 
     Parameters
     ----------
     name : of the part, for the message
     estimator : as the user gave it
     """
-    if not isinstance(estimator, AbstractNB) or isinstance(estimator, MixedNB | ComplementNB):
+    is_naive = isinstance(estimator, AbstractNB)
+    if isinstance(estimator, AbstractBayes) and not is_naive:
+        raise ValueError(
+            f"{type(estimator).__name__} averages models, so it cannot be a part of another model; use CategoricalNB"
+        )
+    if not is_naive or isinstance(estimator, MixedNB | ComplementNB):
         raise ValueError(
             f"`parts` has {estimator!r} for {name!r}; give an estimator of bayesnb with a class-conditional "
             "likelihood, or 'drop'"

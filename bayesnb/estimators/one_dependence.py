@@ -1,6 +1,6 @@
 """Averaged one-dependence estimators for scikit-learn users."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -96,11 +96,6 @@ class OneDependenceNB(AbstractLevels):
     alpha: Any = 1.0
     pair_alpha: float = 1.0
     min_categories: Any = None
-    fit_prior: bool = field(default=True, init=False)  # each class is learnt together with a parent
-    class_prior: Any = field(default=None, init=False)
-    priors: Any = field(default=None, init=False)
-    class_alpha: Any = field(default=1.0, init=False)
-    estimate: str = field(default="predictive", init=False)  # of levels it is the posterior mean
 
     _advice = (
         "Bin the column first, with `make_pipeline(EvidenceBinner(), OneDependenceNB())`, or pass it as strings "
@@ -211,20 +206,12 @@ class OneDependenceNB(AbstractLevels):
 
     _model_of_statistics = _prior
 
+    # --- what it does not have: each message says what to use -------------------------------------------------------
+
     @property
     def _class_prior_parameter(self) -> str:
         """There is none; reading it raises a ValueError."""
         raise Unavailable("OneDependenceNB has no class prior to set; give a `sample_weight` that weighs the classes")
-
-    def _blocks(self, state: State) -> dict[str, Any]:
-        raise ValueError("OneDependenceNB averages models, so it cannot be a part of another model; use CategoricalNB")
-
-    def _draw_rows(
-        self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any
-    ) -> tuple[Rows, np.ndarray]:
-        """n new rows by block, and their class indices; rows of levels have no `length`."""
-        x, y = model.sample_predictive(rng, n)
-        return {BLOCK: x}, y
 
     def _linear_form(self, state: State, theta: Any) -> Any:
         """There is none; calling it raises a ValueError."""
@@ -235,6 +222,13 @@ class OneDependenceNB(AbstractLevels):
         raise Unavailable("OneDependenceNB averages models, so it has no summary of one prior; see `prior_`")
 
     # --- what the posterior tells -----------------------------------------------------------------------------------
+
+    def _draw_rows(
+        self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any
+    ) -> tuple[Rows, np.ndarray]:
+        """n new rows by block, and their class indices; rows of levels have no `length`."""
+        x, y = model.sample_predictive(rng, n)
+        return {BLOCK: x}, y
 
     @property
     def parent_log_evidence_(self) -> np.ndarray:

@@ -165,6 +165,19 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
                 hyperparameters[public_name] = (*hyperparameters.get(public_name, ()), name)
         return hyperparameters
 
+    def size_of(self, field: str) -> Array:
+        """What a change of a field is compared with, broadcastable to the field: digits are lost if it is a small part.
+
+        A positive amount, such as a pseudo-count, is compared with itself, which is the default. A family overrides
+        this for other fields: a mean may be near 0, and is compared with a standard deviation of the cells. The size is
+        infinite for entries whose changes do not matter.
+
+        Parameters
+        ----------
+        field : name of an array among the fields of the dataclass
+        """
+        return abs(getattr(self, field))
+
     def sites(self) -> dict[str, Site]:
         """Support and axes of the parameters by NumPyro site, read from `model`."""
         return sites_of(self._model_of_one_row())
@@ -217,7 +230,10 @@ class AbstractConjugate(abc.ABC, Generic[Stats]):
 
     @abc.abstractmethod
     def suffstats(self, x: Data, r: Weights) -> Stats:
-        """Statistics of rows x under weights r: a commutative monoid with zero, + and −."""
+        """Statistics of rows x under weights r: a commutative monoid with zero, + and −.
+
+        If they have a field `n`, it is a weight of rows, which must not be negative when rows are subtracted.
+        """
 
     @abc.abstractmethod
     def update(self, stats: Stats) -> Self:

@@ -134,6 +134,10 @@ class NormalInverseGamma(NormalCells):
     flat_ = declare(kappa=0.0, a=-1.5, b=0.0)
     parameters = ("mu", "variance")
 
+    def size_of(self, field: str) -> Array:
+        """Of the mean about the standard deviation √(b/a) of the cells; of all other fields their own size."""
+        return np.sqrt(self.b / self.a) if field == "m" else super().size_of(field)
+
     def prior(self, sample: Any, dist: Any) -> None:
         """σ² ~ InverseGamma(a, scale b), μ ~ Normal(m, σ²/κ)."""
         variance = sample("variance", dist.InverseGamma(self.a, self.b))

@@ -56,6 +56,10 @@ class KnownVarianceNormal(NormalCells):
     student = False
     distribution_ = "Normal", MappingProxyType({"m": "loc", "kappa": "scale"})
 
+    def size_of(self, field: str) -> Array:
+        """Of the mean the standard deviation of the cells; of all other fields their own size."""
+        return np.sqrt(self.variance) if field == "m" else super().size_of(field)
+
     def prior(self, sample: Any, dist: Any) -> None:
         """μ ~ Normal(m, σ²/κ)."""
         sample("mu", dist.Normal(self.m, (self.variance / self.kappa) ** 0.5))

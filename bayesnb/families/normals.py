@@ -285,6 +285,21 @@ class AbstractNormalRows(AbstractNormals[Scatter]):
         """The sum over the classes that share a scale, as an axis of length 1."""
         return value.sum(0, keepdims=True) if self.shares_parameters else value
 
+    def size_of(self, field: str) -> Array:
+        """Of S_jj what column j has alone, of the mean its standard deviation; of other fields their own size.
+
+        S may be nearly singular, as columns may nearly be multiples of each other. So the size of S_jj are the squares
+        of column j about its regression on all other columns, 1/(S⁻¹)_jj. The size of m_j is the standard deviation
+        that these squares give. Entries of S off the diagonal are not compared.
+        """
+        if field not in ("m", "S"):
+            return super().size_of(field)
+        squares_given_others = 1 / np.linalg.inv(self.S).diagonal(axis1=-2, axis2=-1)  # (c, d), or (d,) if shared
+        if field == "m":
+            return np.sqrt(squares_given_others / self.nu[:, None])  # (c, d), or (1, d)
+        is_diagonal = np.eye(self.S.shape[-1], dtype=bool)
+        return np.where(is_diagonal, squares_given_others[..., None], np.inf)  # of the shape of S
+
     def _matrices(self, sigma: Array) -> Array:
         """Covariances with an axis of classes: (…, c, d, d), or (…, 1, d, d) of one (…, d, d) that they share."""
         return sigma[..., None, :, :] if self.shares_parameters else sigma

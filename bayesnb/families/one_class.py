@@ -7,8 +7,8 @@ to a Bayes classifier in which each class has its own likelihood. All formulas a
 one class.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -18,9 +18,12 @@ from ..sums.statistics import Stats
 from ._page import (
     AbstractConjugate,
     Array,
+    Cells,
     Data,
+    Field,
     Float,
     Int,
+    Key,
     Real,
     Table,
     Tables,
@@ -30,30 +33,7 @@ from ._page import (
     is_sparse,
     pytree,
 )
-
-# attributes and methods in which a block of a single class is like the block inside of it
-_OF_INNER = (
-    "unwrapped parameters missing_value fields_ cells_ names_ is_improper evidence_error log_normalizer "
-    "log_marginal log_prob sample mean mode mle on_boundary marginals"
-)
-
-
-def _placed(name: str) -> Any:
-    """A method of `OneClass` that calls the method `name` of the inner block.
-
-    The inner block has one class, so its table has one column; the method puts zeros in the columns of other classes.
-
-    Parameters
-    ----------
-    name : of the method, such as "log_predictive"
-    """
-
-    def method(self: Any, *args: Any, **given: Any) -> Array:
-        table_of_one_class = getattr(self.block, name)(*args, **given)  # (…, n, 1)
-        return self._place(table_of_one_class)  # (…, n, c)
-
-    method.__doc__ = "The value of the inner block in column k, zero in all other columns."
-    return method
+from .base import Block
 
 
 @pytree
@@ -72,19 +52,113 @@ class OneClass(AbstractConjugate[Stats]):
     k: int = field(metadata={"static": True})
     c: int = field(metadata={"static": True})
 
-    # each of these names becomes a property that reads it of `self.block`
-    for _name in _OF_INNER.split():
-        vars()[_name] = property(attrgetter(f"block.{_name}"), doc="The inner block's.")
+    # --- what is that of the inner block ------------------------------------------------------------------------------
 
-    only_class = property(attrgetter("k"), doc="k.")
-    log_predictive = _placed("log_predictive")
-    log_likelihood = _placed("log_likelihood")
-    log_contributions = _placed("log_contributions")
+    @property
+    def unwrapped(self) -> Block:
+        """The inner block, which has the fields."""
+        return self.block.unwrapped
+
+    @property
+    def parameters(self) -> tuple[str, ...]:  # type: ignore[override]  # a family declares it for the class
+        """The inner block's."""
+        return self.block.parameters
+
+    @property
+    def missing_value(self) -> float | None:  # type: ignore[override]
+        """The inner block's."""
+        return self.block.missing_value
+
+    @property
+    def fields_(self) -> Mapping[str, Field]:  # type: ignore[override]
+        """The inner block's."""
+        return self.block.fields_
+
+    @property
+    def cells_(self) -> Cells:  # type: ignore[override]
+        """The inner block's."""
+        return self.block.cells_
+
+    @property
+    def names_(self) -> Mapping[str, str]:  # type: ignore[override]
+        """The inner block's."""
+        return self.block.names_
+
+    @property
+    def is_improper(self) -> bool:
+        """Whether the inner block is."""
+        return self.block.is_improper
+
+    @property
+    def evidence_error(self) -> str | None:
+        """The reason of the inner block."""
+        return self.block.evidence_error
+
+    def size_of(self, field: str) -> Array:
+        """The size of the inner block."""
+        return self.block.size_of(field)
+
+    def log_normalizer(self) -> Float[Array, " *pieces"]:
+        """That of the inner block."""
+        return self.block.log_normalizer()
+
+    def log_marginal(self, stats: Stats) -> Float[Array, " *pieces"]:
+        """The log evidence of the inner block: of the rows of class k."""
+        return self.block.log_marginal(stats)
+
+    def log_prob(self, theta: Theta) -> Float[Array, " *pieces"]:
+        """The log density of the parameters of class k."""
+        return self.block.log_prob(theta)
+
+    def sample(self, key: Key, shape: tuple[int, ...] = ()) -> Theta:
+        """Draws of the parameters of class k."""
+        return self.block.sample(key, shape)
+
+    def mean(self) -> Theta:
+        """The mean of the parameters of class k."""
+        return self.block.mean()
+
+    def mode(self) -> Theta:
+        """The joint mode of the parameters of class k."""
+        return self.block.mode()
+
+    def mle(self, stats: Stats) -> Theta:
+        """The maximum likelihood estimate of the parameters of class k."""
+        return self.block.mle(stats)
+
+    def on_boundary(self) -> bool:
+        """Whether the mode of the inner block lies on the boundary."""
+        return self.block.on_boundary()
+
+    def marginals(self) -> dict[str, Any]:
+        """Marginal distributions of the parameters of class k."""
+        return self.block.marginals()
+
+    # --- what has a place among all classes ---------------------------------------------------------------------------
+
+    @property
+    def only_class(self) -> int:
+        """k."""
+        return self.k
 
     def _place(self, column: Float[Array, "*s n 1"]) -> Tables:
         """The column at place k, zeros elsewhere, (…, n, c)."""
         is_class = np.arange(self.c) == self.k
         return column * is_class
+
+    def log_predictive(self, x: Data) -> Table:
+        """The value of the inner block in column k, zero in all other columns."""
+        return self._place(self.block.log_predictive(x))
+
+    def log_likelihood(self, theta: Theta, x: Data) -> Tables:
+        """The value of the inner block in column k, zero in all other columns."""
+        return self._place(self.block.log_likelihood(theta, x))
+
+    def log_contributions(
+        self, x: Data, columns: Int[np.ndarray, " k"], theta: Theta | None = None
+    ) -> Float[Array, "*s n k c"]:
+        """The values of the inner block in column k, zero in all other columns."""
+        return self._place(self.block.log_contributions(x, columns, theta))
 
     def suffstats(self, x: Data, r: Weights) -> Stats:
         """Statistics of the inner block, the model of class k alone, from the weights (n, 1) of the rows in class k."""

@@ -57,6 +57,10 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
     parameters = "mu", "variance"
     scale_ = "a", "b"
 
+    def size_of(self, field: str) -> Array:
+        """Of the means about the standard deviation √(b/a) of the cells; of all other fields their own size."""
+        return np.sqrt(self.b / self.a) if field == "m" else super().size_of(field)
+
     def prior(self, sample: Any, dist: Any) -> None:
         """σ² ~ InverseGamma(a, scale b), μ ~ Normal(m, σ²/κ)."""
         variance = sample("variance", dist.InverseGamma(self.a, self.b))  # (d,), against (c, d) of the means

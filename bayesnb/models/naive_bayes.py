@@ -7,10 +7,10 @@ mapping from block name to that block's columns.
 """
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,22 +21,22 @@ from ..numerics.pytrees import leaves, pytree
 from ..numerics.random import Key, split
 from ..numerics.sites import block_scope
 from ..numerics.special import namespace
-from ..numerics.supports import GIVEN_TOTALS
+from ..numerics.supports import GIVEN_TOTALS, Cells
 from ..sums.rows import Rows as Rows
 from ..sums.rows import as_compute_dtype, block_rows_at, fold_rows, row_slices, rows_at
 from ..sums.rows import by_rows as by_rows
 from ..sums.statistics import Statistics as Statistics
 from ..sums.statistics import class_totals, one_hot
-
-Parameters: TypeAlias = dict[str, Theta]
+from .base import CLASS as CLASS
+from .base import AbstractModel, Hyperparameter, hyperparameters_of
+from .base import Parameters as Parameters
 
 ENUMERATED = {"enumerate": "parallel"}  # of a latent label: NumPyro sums it out
-CLASS = "class"  # the key of π among the parameters of the blocks
 
 
 @pytree
 @dataclass(frozen=True)
-class NaiveBayes:
+class NaiveBayes(AbstractModel):
     """Naive Bayes as a prior or a posterior: a class prior times named blocks of columns.
 
     Fields
@@ -322,6 +322,26 @@ class NaiveBayes:
         tables = _sum_by_part(log_loo_of_block, parts)  # (parts, n, c), sums over the blocks of each part
         return namespace(log_pi, *rows.values()).stack([log_pi, *tables])
 
+    def log_contributions(
+        self, rows: Rows, columns: Mapping[str, np.ndarray], theta: Parameters | None = None
+    ) -> Iterator[tuple[str, Float[Array, "*s n k c"]]]:
+        """What some columns of each block add to log p(x_i | y = c): `log_contributions` of the block, one by one.
+
+        Parameters
+        ----------
+        rows : columns by block
+        columns : by block, the positions of its k columns whose contributions are wanted
+        theta : parameters by block, leading axes are draws; None integrates them out
+
+        Yields
+        ------
+        name : of the block
+        contributions : (…, n, k, c), in nats
+        """
+        for name, block in self.blocks.items():
+            block_theta = None if theta is None else theta[name]
+            yield name, block.log_contributions(rows[name], columns[name], block_theta)
+
     def log_prob(self, theta: Parameters) -> Float[Value, "*s"]:
         """Log density of all parameters together, in the basis of the NumPyro sites: class prior and blocks add up.
 
@@ -344,6 +364,18 @@ class NaiveBayes:
         for block_key, (name, block) in zip(keys[1:], self.blocks.items(), strict=True):
             draws[name] = block.sample(block_key, shape)
         return draws
+
+    @property
+    def cells(self) -> dict[str, Cells]:
+        """What a cell of each block is."""
+        return {name: block.cells_ for name, block in self.blocks.items()}
+
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """The arrays of the class prior, then those of each block; of a block of one class those inside of it."""
+        arrays = [*hyperparameters_of(CLASS, self.classes)]
+        for name, block in self.blocks.items():
+            arrays += hyperparameters_of(name, block.unwrapped)
+        return arrays
 
     @property
     def is_improper(self) -> bool:

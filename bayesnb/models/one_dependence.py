@@ -26,8 +26,9 @@ predictives are also right where a parent has few rows.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,10 +40,11 @@ from ..numerics.arrays import Array, Bool, Float, Int, Real, Sparse, Theta
 from ..numerics.orders import shapley_of_cells
 from ..numerics.pytrees import pytree
 from ..numerics.special import log_rising, logsumexp
-from ..numerics.supports import Cells, Field
+from ..numerics.supports import COUNT, Cells, Field
 from ..sums.rows import is_one_hot, remove_row, slices, use_compiled_loop
 from ..sums.statistics import Counts, class_totals
-from .naive_bayes import CLASS, NaiveBayes, Parameters, Rows, Statistics
+from .base import CLASS, AbstractModel, Hyperparameter, Parameters, hyperparameters_of
+from .naive_bayes import NaiveBayes, Rows, Statistics
 
 _CELLS = 1 << 20  # numbers of a temporary table
 BLOCK = "x"  # the name of the table among statistics, and of the levels among rows
@@ -50,7 +52,7 @@ BLOCK = "x"  # the name of the table among statistics, and of the levels among r
 
 @pytree
 @dataclass(frozen=True)
-class OneDependence:
+class OneDependence(AbstractModel):
     """Dirichlet densities of all d models, prior or posterior.
 
     Rows are levels 0 … k_j − 1 of each feature by the name "x", NaN where a cell is missing.
@@ -67,16 +69,11 @@ class OneDependence:
     alpha: Float[Array, "c k k"]
     sizes: tuple[int, ...] = field(metadata={"static": True})
 
-    missing_value: ClassVar[float] = float("nan")  # what a cell that is not there holds: NaN, left out
+    # what `OneDependenceNB` reads of it, as of a family
+    missing_value: ClassVar[float] = float("nan")
+    """Marker of a missing cell, which is left out: NaN."""
     cells_: ClassVar[Cells] = Cells("levels")
-    is_improper: ClassVar[bool] = False
-    fields_: ClassVar[dict[str, Field]] = {}
-    """None that the user gives: `OneDependenceNB` checks the numbers that the table is made of."""
-
-    @property
-    def unwrapped(self) -> Self:
-        """The block that has the fields: itself."""
-        return self
+    """What a cell is."""
 
     @classmethod
     def prior(cls, n_classes: int, sizes: Sequence[int], alpha: Float[np.ndarray, "*c k"], total: float) -> Self:
@@ -111,9 +108,21 @@ class OneDependence:
         return cls(classes, table_by_class, tuple(sizes))
 
     @property
-    def blocks(self) -> dict[str, Any]:
-        """The table of all features, which is one part."""
-        return {BLOCK: self}
+    def cells(self) -> dict[str, Cells]:
+        """All columns are levels, in one block."""
+        return {BLOCK: self.cells_}
+
+    @property
+    def is_improper(self) -> bool:
+        """Never: all pseudo-counts are positive."""
+        return False
+
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """The pseudo-rows of the classes, and the table of pseudo-counts, which are their own size."""
+        counts = Field(COUNT, ("class", "level", "level"))
+        size = partial(abs, self.alpha)
+        table = Hyperparameter(BLOCK, "alpha", self.alpha, counts, size, len(self.sizes))
+        return [*hyperparameters_of(CLASS, self.classes), table]
 
     def min_chunk_cells(self) -> int:
         """Cells of rows that are worth a pass over the table."""
@@ -606,8 +615,8 @@ class OneDependence:
     # --- what each feature adds -------------------------------------------------------------------------------------
 
     def log_contributions(
-        self, x: Float[np.ndarray, "n d"], columns: Int[np.ndarray, " k"], theta: Theta | None = None
-    ) -> Float[np.ndarray, "*s n k c"]:
+        self, rows: Rows, columns: Mapping[str, np.ndarray], theta: Parameters | None = None
+    ) -> Iterator[tuple[str, Float[np.ndarray, "*s n k c"]]]:
         """What each feature adds to log p(x, y = c): its Shapley value over sets S of features of log p(x_S, y = c).
 
         The Shapley value of a feature is the mean over all orders of the features of by how much log p rises when the
@@ -615,17 +624,23 @@ class OneDependence:
 
         Parameters
         ----------
-        x : (n, d), levels; NaN = missing
-        columns : features whose values are returned
+        rows : levels (n, d) by the name "x"; NaN = missing
+        columns : by the name "x" the k features whose values are wanted
         theta : draws, as `sample` gives them; None integrates the parameters out
+
+        Yields
+        ------
+        name : "x"
+        values : (…, n, k, c), in nats
         """
 
-        def log_p_of(rows: np.ndarray) -> np.ndarray:
+        def log_p_of(x: np.ndarray) -> np.ndarray:
             """log p(x_S, y = c) of rows in which the cells that are not in S are NaN, (…, rows, c)."""
-            return self.log_joint({BLOCK: rows}) if theta is None else self._log_drawn(rows, theta)
+            return self.log_joint({BLOCK: x}, theta)
 
         # values of all features, (…, n, d, c), of which some are returned
-        return shapley_of_cells(log_p_of, x)[..., columns, :]
+        of_all_features = shapley_of_cells(log_p_of, rows[BLOCK])
+        yield BLOCK, of_all_features[..., columns[BLOCK], :]
 
     # --- draws ------------------------------------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from ..calibration.base import AbstractCalibrated
-from ..estimators._base import AbstractNB
+from ..estimators._predicting import AbstractBayes
 from ..estimators._suited import check_own, fitted_copy
+from ..models.naive_bayes import NaiveBayes
 from ..numerics.arrays import Scalar
 from ..posterior.explanation import AVERAGING, OTHERS, PAIRS, PRIOR
 from ..posterior.held_out import column_of
@@ -136,7 +137,7 @@ def _lines_of_nomogram(
     special = {PRIOR: "class prior", OTHERS: "other features", PAIRS: "pairs of columns", AVERAGING: "averaging"}
     names = [special.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
     # The means of a discriminative model are over weights of which a few may be huge; its prediction is not their mean.
-    is_own = isinstance(model, AbstractNB)
+    is_own = isinstance(model, AbstractBayes)
     point = parts.mean if is_own else parts.value
     total = parts.total_mean if is_own else parts.total
     lines = np.stack([point[:, a], parts.low[:, a], parts.high[:, a]], 1)  # (entries, 3)
@@ -268,7 +269,7 @@ def feature_effect(
     entries = np.flatnonzero(parts.feature == j)
     entries = entries[np.argsort(parts.row[entries], kind="stable")]
 
-    value = (parts.mean if isinstance(model, AbstractNB) else parts.value)[entries]  # (points, c)
+    value = (parts.mean if isinstance(model, AbstractBayes) else parts.value)[entries]  # (points, c)
     shown = [class_at(model, label)] if label is not None else _classes_with_curves(value)
 
     ax = ax or new_axes()
@@ -305,10 +306,14 @@ def _classes_with_curves(value: np.ndarray) -> list[int]:
 
 def _refuse_dependent_column(model: Any, j: int) -> None:
     """ValueError where what column j adds depends on other columns: then it has no curve of its own."""
-    if not isinstance(model, AbstractNB):  # a discriminative model adds up columns
+    if not isinstance(model, AbstractBayes):  # a discriminative model adds up columns
         return
+    posterior = model.posterior_
     for name, columns in model.model_.block_columns.items():
-        if j in columns and not model.posterior_.blocks[name].unwrapped.separable and len(columns) > 1:
+        # an average over one-dependence models has no blocks, and all of its columns depend on each other
+        is_naive = isinstance(posterior, NaiveBayes)
+        is_separable = is_naive and posterior.blocks[name].unwrapped.separable
+        if j in columns and not is_separable and len(columns) > 1:
             raise ValueError(
                 f"`feature` is {feature_name(model, j)!r}; in {type(model).__name__} what it adds depends on the other "
                 "columns; `plots.nomogram` shows it for a single row"

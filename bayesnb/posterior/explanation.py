@@ -13,12 +13,13 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from ..models.base import AbstractModel
 from ..models.naive_bayes import CLASS, NaiveBayes, Parameters, Rows
 from ..numerics.arrays import Bool, Float, Int, Scalar, Tables, is_sparse
 from ..numerics.pytrees import leaves
 from ..numerics.random import generator
 from ..sums.rows import batches, rows_at
-from .intervals import Model, fix_seed
+from .intervals import fix_seed
 
 _CELLS = 1 << 22  # numbers of a table worked on at a time
 _KEPT = 1 << 24  # numbers kept for the quantiles of some rows
@@ -83,7 +84,7 @@ def odds_against(c: int, against: int | None) -> Odds:
 
 
 def contributions(
-    posterior: Model,
+    posterior: AbstractModel,
     rows: Rows,
     columns: dict[str, np.ndarray],
     theta: Parameters | None,
@@ -191,7 +192,7 @@ def _concatenate(chunks: list[Contributions]) -> Contributions:
     return Contributions(**joined)
 
 
-def _of_chunk(posterior: Model, rows: Rows, request: _Request) -> Contributions:
+def _of_chunk(posterior: AbstractModel, rows: Rows, request: _Request) -> Contributions:
     """`contributions` of so few rows that all their draws are kept: m rows, f features, of which k are listed.
 
     Positions of rows are those within the chunk.
@@ -333,7 +334,7 @@ class _View(NamedTuple):
     n_features : number of features that are listed
     """
 
-    model: Model
+    model: AbstractModel
     rows: Rows
     columns: dict[str, np.ndarray]
     places: dict[str, np.ndarray]
@@ -359,9 +360,7 @@ def _log_odds(view: _View, theta: Parameters | None, odds: Odds) -> _LogOdds:
     # terms of log p(x | y = c), (…, m, f, c). `columns` are the columns of a block that are listed, and `places` say
     # which of the f features each of them is. A feature may be in several blocks, whose terms are added
     by_feature = np.zeros((*draws, _n_rows(rows), view.n_features, c))
-    for name, block in model.blocks.items():
-        block_theta = None if theta is None else theta[name]
-        terms = block.log_contributions(rows[name], view.columns[name], block_theta)  # (…, m, columns, c)
+    for name, terms in model.log_contributions(rows, view.columns, theta):  # (…, m, columns, c)
         by_feature[..., view.places[name], :] += terms
 
     return _LogOdds(

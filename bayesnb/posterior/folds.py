@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..models.naive_bayes import Rows, Statistics
-from ..models.one_dependence import OneDependence
 from ..numerics.arrays import Float, Int, Sparse, is_sparse
 from ..numerics.supports import AMOUNT, COUNT, DEGREES, POSITIVE_DEFINITE, improper
 from ..numerics.weights import RowWeights
@@ -226,34 +225,22 @@ def _rows_leaving_by_gain(fitted: Any, data: FittedRows, prior: str) -> np.ndarr
     return is_alone & (weight_of_rows <= max_weight)
 
 
-def _prior_and_posterior(fitted: Any) -> Iterator[tuple[Any, Any]]:
-    """Pairs of the same component of the model as a prior and as a posterior: first the classes, then each block."""
-    before = fitted.prior
-    after = fitted.posterior
-    yield before.classes, after.classes
-    for name, block in before.blocks.items():
-        yield block.unwrapped, after.blocks[name].unwrapped
-
-
 def _smallest_count(fitted: Any) -> float:
     """The smallest pseudo-count of the prior: what remains of a count, at least, when a row has left.
 
     Each family declares the kind of each of its fields; those of the kind COUNT are pseudo-counts.
     """
     counts = []  # the smallest one of each field
-    for prior, _ in _prior_and_posterior(fitted):  # class probabilities, then each block (the columns of a family)
-        if isinstance(prior, OneDependence):  # its pseudo-counts are no declared field
-            counts.append(prior.alpha.min())
-        for name, declared in prior.fields_.items():
-            value = getattr(prior, name)  # an array
-            if declared.support is COUNT:
-                counts.append(value.min(initial=np.inf))
+    for field in fitted.prior.hyperparameters():
+        support = field.declared.support if field.declared else None
+        if support is COUNT:
+            counts.append(field.value.min(initial=np.inf))
 
-            # degrees of freedom of a (d, d) matrix are a pseudo-count above their limit d − 1. A matrix of squares
-            # loses more digits than a count, so that they have to be a hundred times as large
-            if declared.support is DEGREES:
-                above_limit = value.min() - prior.shape[1] + 1
-                counts.append(above_limit / _MATRIX_LOSS)
+        # degrees of freedom of a (d, d) matrix are a pseudo-count above their limit d − 1. A matrix of squares loses
+        # more digits than a count, so that they have to be a hundred times as large
+        if support is DEGREES:
+            above_limit = field.value.min() - field.n_columns + 1
+            counts.append(above_limit / _MATRIX_LOSS)
     return float(min(counts, default=np.inf))
 
 
@@ -263,26 +250,26 @@ def _has_lost_amounts(fitted: Any) -> bool:
     Amounts are sums of squares, or of positive cells; if an outlier makes nearly all of such a sum and leaves, little
     more than the amount of the prior may remain.
     """
-    for prior, posterior in _prior_and_posterior(fitted):
-        for name, declared in prior.fields_.items():
-            before = getattr(prior, name)
-            after = getattr(posterior, name)
-            if declared.support is POSITIVE_DEFINITE:  # (…, d, d) products: the squares of columns are its diagonal
-                before = before.diagonal(axis1=-2, axis2=-1)
-                after = after.diagonal(axis1=-2, axis2=-1)
-            elif declared.support is not AMOUNT:  # a count, a mean, or another field that is no amount
-                continue
-            if (before < _SMALLEST_AMOUNT_SHARE * after).any():
-                return True
+    for field, field_after in zip(fitted.prior.hyperparameters(), fitted.posterior.hyperparameters(), strict=True):
+        support = field.declared.support if field.declared else None
+        before = field.value
+        after = field_after.value
+        if support is POSITIVE_DEFINITE:  # (…, d, d) products: the squares of columns are its diagonal
+            before = before.diagonal(axis1=-2, axis2=-1)
+            after = after.diagonal(axis1=-2, axis2=-1)
+        elif support is not AMOUNT:  # a count, a mean, or another field that is no amount
+            continue
+        if (before < _SMALLEST_AMOUNT_SHARE * after).any():
+            return True
     return False
 
 
 def _counts_of(fitted: Any, rows: Rows) -> list[Any]:
     """The cells (n, d) of each block that counts events: such a cell leaves with as many events as it has."""
-    blocks = fitted.prior.blocks
+    declared = fitted.prior.cells
     cells = []
     for name, x in rows.items():
-        has_counts = name in blocks and blocks[name].cells_.kind == "counts"
+        has_counts = name in declared and declared[name].kind == "counts"
         if has_counts and x.shape[1]:
             cells.append(x)
     return cells
@@ -397,6 +384,8 @@ class Removal:
 
     def _check_density(self, model: Any, members: Int[np.ndarray, " m"]) -> None:
         """ValueError where an improper prior and the rows without `members` do not make a density of `model`."""
+        if not self.fitted.prior.is_improper:
+            return
         for name, block in self.fitted.prior.blocks.items():
             if not block.is_improper:
                 continue

@@ -29,14 +29,14 @@ transformation that preserves the first three moments, Water Resources Research 
 import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..families.base import Block
+from ..models.base import AbstractModel
 from ..models.naive_bayes import NaiveBayes, Rows
-from ..models.one_dependence import OneDependence
 from ..numerics.arrays import Bool, Float, Int, Scalar
 from ..numerics.pytrees import leaves
 from ..numerics.quadratics import (
@@ -51,7 +51,6 @@ from ..numerics.special import log_floor, log_normalize
 from ..numerics.supports import check_choice, check_least, check_level
 from ..sums.rows import batches, rows_at, slices
 
-Model: TypeAlias = NaiveBayes | OneDependence  # what an estimator learns
 METHODS = "auto", "analytic", "draws"
 
 _POINTS, _DRAWS = 1024, 1000  # points and draws by default
@@ -95,7 +94,7 @@ class Uncertainty(NamedTuple):
 
 
 def intervals(
-    nb: Model,
+    nb: AbstractModel,
     rows: Rows,
     level: Scalar = 0.9,
     method: str = "auto",
@@ -135,7 +134,7 @@ class MeanAndInterval(NamedTuple):
 
 
 def means_and_intervals(
-    nb: Model,
+    nb: AbstractModel,
     rows: Rows,
     level: Scalar = 0.9,
     method: str = "auto",
@@ -163,7 +162,7 @@ def posterior_means(estimator: Any, X: Any) -> Float[np.ndarray, "n c"]:
 
 
 def _over_posterior(
-    nb: Model,
+    nb: AbstractModel,
     rows: Rows,
     level: Scalar,
     method: str,
@@ -217,7 +216,7 @@ def _over_posterior(
 
 
 def uncertainty(
-    nb: Model,
+    nb: AbstractModel,
     rows: Rows,
     method: str = "auto",
     n_draws: int | None = None,
@@ -250,7 +249,7 @@ def uncertainty(
     return Uncertainty(total, total - epistemic, epistemic)
 
 
-def resolve_method(nb: Model, method: str, n_draws: int | None) -> tuple[str, int]:
+def resolve_method(nb: AbstractModel, method: str, n_draws: int | None) -> tuple[str, int]:
     """The method that will be used, "analytic" or "draws", and its number of points or draws.
 
     Parameters
@@ -304,7 +303,7 @@ def fix_seed(seed: int | np.random.Generator | None) -> int:
     return seed if isinstance(seed, int) else int(rng.integers(1 << 32))
 
 
-def _shape(nb: Model, rows: Rows) -> tuple[int, int]:
+def _shape(nb: AbstractModel, rows: Rows) -> tuple[int, int]:
     """Numbers of rows and classes: the shape (n, c) of a table of class probabilities."""
     return next(iter(rows.values())).shape[0], len(nb.classes.log_predictive())
 
@@ -327,7 +326,7 @@ class _Chunk(NamedTuple):
 
 
 def _log_probabilities(
-    nb: Model,
+    nb: AbstractModel,
     rows: Rows,
     method: str,
     n_draws: int,
@@ -358,13 +357,15 @@ def _log_probabilities(
             yield _Chunk(rows=np.arange(n)[part], log_p=log_p, log_ends=None, is_skewed=is_skewed)
         return
 
+    assert isinstance(nb, NaiveBayes), "one dependence has draws alone: see `resolve_method`"
+
     # so few rows at a time that their moments fit into memory: some 16 numbers for each row and class, or tables
     # (rows, c, c + d) where classes share a parameter
     widths = [c + block.shape[1] for block in nb.blocks.values() if block.shares_parameters]
     numbers_per_row = c * max([16, *widths])
     for part in slices(n, numbers_per_row, _MOMENTS):
         rows_of_part = rows_at(rows, part)
-        moments = LogJointMoments.of(nb, rows_of_part)  # type: ignore[arg-type]  # one dependence has draws alone
+        moments = LogJointMoments.of(nb, rows_of_part)
         positions = np.arange(n)[part]  # of these rows among all rows
 
         # of two classes the log odds may be one Pearson III variable (`single`, (n,) booleans), a shifted gamma
@@ -547,7 +548,7 @@ def _random_points(c: int, quadratics: tuple[SharedQuadratic, ...], request: _Po
 # --- many classes: draws of those that a row may belong to ------------------------------------------------------------
 
 
-def _can_draw_some_classes(nb: Model, c: int) -> bool:
+def _can_draw_some_classes(nb: AbstractModel, c: int) -> bool:
     """Whether there are many classes, each with parameters of its own, so that those of some can be drawn alone."""
     if c <= _MAX_CLASSES_OF_NET or not isinstance(nb, NaiveBayes):
         return False
@@ -601,7 +602,7 @@ class _NotableClasses:
 
 
 def log_probability_draws(
-    nb: Model, rows: Rows, n_draws: int, seed: int
+    nb: AbstractModel, rows: Rows, n_draws: int, seed: int
 ) -> Iterator[tuple[slice, Float[np.ndarray, "n c s"]]]:
     """Log class probabilities at draws of all parameters from the posterior, for a slice of the rows at a time.
 

@@ -5,11 +5,12 @@ left is known up to a bound: zeros can be told from small numbers, and a posteri
 refused.
 """
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..models.base import AbstractModel
 from ..models.naive_bayes import Statistics
 from ..numerics.arrays import Array, Bool, Float
 from ..sums.statistics import NEVER_FITTED, Counts, Moments, Scatter, Totals, along
@@ -78,7 +79,8 @@ def _remaining(difference: Any, n_models: int) -> Remaining:
 
     - moments or cross products of real cells, totals of counts, numbers of events: their rounding is known
     - any others, such as distinct cells, or statistics of a family of the user's own: their rounding is not known, so
-      they are left as they are. Only their weight n, if they have one, must not be negative
+      they are left as they are. Only their weight n, if they have one, must not be negative: see `suffstats` in
+      `families.base`
 
     Raises
     ------
@@ -92,9 +94,10 @@ def _remaining(difference: Any, n_models: int) -> Remaining:
             return _remaining_totals(difference)
         case Counts():
             return _remaining_counts(difference)
+        case object(n=weight):
+            _check_weight(np.asarray(weight), _NO_EVENT)
+            return Remaining(estimate=difference, moved=difference)
         case _:
-            if hasattr(difference, "n"):
-                _check_weight(np.asarray(difference.n), _NO_EVENT)
             return Remaining(estimate=difference, moved=difference)
 
 
@@ -404,7 +407,7 @@ class Doubt(NamedTuple):
 
     Fields
     ------
-    block : name of its block; empty for the class prior
+    block : name of its block; "class" for the class prior
     column : position of the column in the block; None where the field is that of all columns
     """
 
@@ -412,7 +415,7 @@ class Doubt(NamedTuple):
     column: int | None
 
 
-def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
+def find_doubt(posterior: AbstractModel, moved: AbstractModel) -> Doubt | None:
     """The first field of a posterior that is known to fewer than nine digits; None if there is none.
 
     A field is one array of hyperparameters, such as the means of the columns. The posterior was computed twice: from
@@ -425,94 +428,13 @@ def find_doubt(posterior: Any, moved: Any) -> Doubt | None:
     moved : that of the same statistics, moved by the bound of their rounding. Where a field of the two differs by more
         than 1e-9 of itself, it is in doubt
     """
-    # class prior, under an empty name, and blocks (the posterior of the columns of one family) by name, each with its
-    # moved copy. `unwrapped` is the block itself or, of a block about a single class, the model of that class
-    pairs = {"": (posterior.classes, moved.classes)}
-    for name, block in posterior.blocks.items():
-        pairs[name] = (block.unwrapped, moved.blocks[name].unwrapped)
-
-    for name, (block, moved_block) in pairs.items():
-        for field in fields(block):
-            value = getattr(block, field.name)
-            if not isinstance(value, np.ndarray):  # a setting, such as a flag
-                continue
-            # by entry: whether it changes by more than 1e-9 of its scale. The scale of a mean is a standard deviation,
-            # that of other fields their own size
-            is_doubtful = _is_doubtful(field.name, value, getattr(moved_block, field.name), block)
-            if is_doubtful.any():
-                first_entry = np.argwhere(is_doubtful)[0]  # its index along each axis
-                return Doubt(name, _column_of(block, field.name, first_entry))
+    for field, moved_field in zip(posterior.hyperparameters(), moved.hyperparameters(), strict=True):
+        # by entry: whether it changes by more than 1e-9 of its size. The family says what that is: of a mean a standard
+        # deviation, of most other fields the value itself
+        with np.errstate(all="ignore"):
+            change = abs(moved_field.value - field.value)
+            is_doubtful = change > _SURE * field.size()
+        if is_doubtful.any():
+            first_entry = np.argwhere(is_doubtful)[0]  # its index along each axis
+            return Doubt(field.block, field.column_at(first_entry))
     return None
-
-
-def _column_of(block: Any, field: str, position: np.ndarray) -> int | None:
-    """The column of the entry of a field at `position`, its index along each axis; None if no axis is of columns.
-
-    Example: a field with the axes (class, feature) and the position (2, 5) has the column 5.
-
-    Parameters
-    ----------
-    block, field : the posterior, and the name of an array of it, whose axes `fields_` declares
-    position : index of an entry along each axis
-    """
-    declared = block.fields_.get(field)
-    if declared is None or "feature" not in declared.axes:
-        return None
-    # an array with fewer axes than declared has the columns on its last one
-    axis = min(declared.axes.index("feature"), len(position) - 1)
-    return int(position[axis])
-
-
-def _is_doubtful(name: str, value: np.ndarray, moved: np.ndarray, block: Any) -> np.ndarray:
-    """Where a field of a posterior is known to fewer than nine digits.
-
-    That is where it changes by more than 1e-9 of its scale when the statistics are moved by their rounding. Which scale
-    that is depends on the name that the families give a field:
-
-    - "S", the scale matrix of an inverse-Wishart density: only the diagonal is looked at. S may be nearly singular, so
-      the scale of S_jj is what column j has alone, its squares about the regression on all other columns
-    - "m", the mean of a Gaussian: it may be near 0, so its scale is a standard deviation
-    - any other field is a positive amount, and its scale is itself
-
-    Parameters
-    ----------
-    name : name of the field
-    value, moved : the field, and the same after statistics that were moved by their rounding
-    block : the posterior whose field it is
-
-    Returns
-    -------
-    booleans of the shape of the field; of a matrix (c, d, d) those of its diagonal (c, d)
-    """
-    with np.errstate(all="ignore"):
-        change = abs(moved - value)
-        if name == "S":
-            change = change.diagonal(axis1=-2, axis2=-1)  # (c, d)
-            scale = _squares_given_others(block)  # 1/(S⁻¹)_jj, (c, d)
-        elif name == "m":
-            scale = _standard_deviation(block)  # of the cells, (c, d)
-        else:
-            scale = abs(value)
-        return np.asarray(change > _SURE * scale)
-
-
-def _standard_deviation(block: Any) -> np.ndarray:
-    """About the standard deviation of the cells of a Gaussian block, by which a mean is measured.
-
-    The block has one of three sets of fields: S and ν, of which S / ν estimates a covariance matrix; a variance that is
-    known; or a and b, of which b / a estimates a variance. Of a covariance matrix the deviation is that of a column
-    given all others, as columns may nearly be multiples of each other.
-    """
-    if hasattr(block, "S"):
-        return np.sqrt(_squares_given_others(block) / block.nu[:, None])  # (c, d)
-    if hasattr(block, "variance"):
-        return np.sqrt(block.variance)
-    return np.sqrt(block.b / block.a)
-
-
-def _squares_given_others(block: Any) -> np.ndarray:
-    """The part of the scale matrix S that is each column's own, given all others: 1/(S⁻¹)_jj, (c, d).
-
-    It is the squares about the regression of column j on all other columns.
-    """
-    return 1 / np.linalg.inv(block.S).diagonal(axis1=-2, axis2=-1)

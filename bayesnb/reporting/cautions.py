@@ -106,8 +106,8 @@ def number_of_copies(X: Any, y: np.ndarray) -> int:
 
 def _has_fractions(facts: Facts) -> bool:
     """Whether rows have real numbers with a fraction: equal rows of whole numbers and levels may be chance."""
-    # a block is the columns of one family with their posterior; `encode` makes an array of its cells, by block
-    blocks = facts.inside.posterior_.blocks
+    # what a cell is, by block, which is the columns of one family; `encode` makes an array of these columns, by block
+    declared = facts.inside.posterior_.cells
     rows = facts.inside.model_.encode(facts.X)
-    real = [rows[name] for name, block in blocks.items() if block.unwrapped.cells_.kind == "real"]
+    real = [rows[name] for name, cells in declared.items() if cells.kind == "real"]
     return any(bool((np.nan_to_num(cells) % 1 != 0).any()) for cells in real)  # a missing cell is no fraction

@@ -28,7 +28,7 @@ _OF_DISCRIMINATIVE = "Each feature has its own weight in this model; intervals a
 def explained_rows(facts: Facts) -> str:
     """The nomograms of some rows that are worth a look."""
     kind = _OF_NAIVE_BAYES
-    if hasattr(facts.nb, "maps_"):
+    if facts.is_calibrated:
         kind = _OF_CALIBRATED
     elif facts.inside is not facts.nb:
         kind = _OF_DISCRIMINATIVE

@@ -57,6 +57,11 @@ class Facts:
         return getattr(self.nb, "reader_", self.nb)
 
     @property
+    def is_calibrated(self) -> bool:
+        """Whether calibration maps, `maps_`, change the probabilities of the model inside."""
+        return hasattr(self.nb, "maps_")
+
+    @property
     def classes(self) -> list[Any]:
         """The labels."""
         return self.nb.classes_.tolist()

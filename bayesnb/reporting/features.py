@@ -59,7 +59,7 @@ def effects(facts: Facts) -> str:
             figures.append(f"<figure>{svg}</figure>")
     if not figures:
         return ""
-    before = " This is before calibration." if hasattr(facts.nb, "maps_") else ""
+    before = " This is before calibration." if facts.is_calibrated else ""
     few = f" The {_MAX_EFFECTS} most informative numbers are shown." if len(figures) == _MAX_EFFECTS else ""
     note = f'<p class="soft">Bands are {facts.level:.0%} intervals.{before}{few}</p>'
     return f'{note}<div class="many">{"".join(figures)}</div>'

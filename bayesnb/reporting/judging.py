@@ -189,7 +189,7 @@ def reliability(predictions: Predictions, positive: Any, name: str) -> str:
 def calibration(facts: Facts) -> str:
     """The reliability diagram of leave-one-out, and below it whether calibration would help."""
     text = ""
-    if not hasattr(facts.nb, "maps_"):  # it is not calibrated already
+    if not facts.is_calibrated:
         with contextlib.suppress(ValueError, TypeError):  # what cannot be calibrated
             text = f"<p>{calibration_gain(facts.nb, facts.X, facts.y, facts.sample_weight)}</p>"
     return reliability(facts.predictions, facts.positive, "Calibration") + text

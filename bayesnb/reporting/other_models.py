@@ -84,7 +84,7 @@ def _automatic_others(nb: Any, X: Any) -> dict[str, Any]:
     if "parts" in inside.get_params(deep=False):
         return others | _other_parts(inside, X.shape[0])
     # a block is the columns of one family, here the only one; its cells are of a kind, such as counts
-    kind = next(iter(inside.posterior_.blocks.values())).unwrapped.cells_.kind
+    kind = next(iter(inside.posterior_.cells.values())).kind
     return others | {str(model): model for model in candidates(kind, *X.shape)}
 
 
@@ -99,7 +99,7 @@ def _other_parts(nb: Any, n: int) -> dict[str, Any]:
     n : number of rows
     """
     # names of the blocks (a part with its columns) whose cells are real numbers, and how many columns each has
-    real = {name for name, block in nb.posterior_.blocks.items() if block.unwrapped.cells_.kind == "real"}
+    real = {name for name, cells in nb.posterior_.cells.items() if cells.kind == "real"}
     sizes = [len(columns) for name, _, columns in nb.parts_ if name in real]
     if not sizes:
         return {}

@@ -15,7 +15,8 @@ from typing import Any
 from docstrings import inline
 
 ROOT = Path(__file__).parent.parent.parent
-SHARED = "bayesnb.estimators._base.AbstractNB"
+SHARED = "bayesnb.estimators._base.AbstractNB"  # whose page has the methods of all estimators
+ALL = "bayesnb.estimators._predicting.AbstractBayes"  # of which `OneDependenceNB` is one too, which is not naive
 _CLASS = re.compile(r"^\.\. autoclass:: (bayesnb\.\S+)\n((?: +.*\n|\n)*)", re.MULTILINE)
 
 
@@ -54,11 +55,12 @@ def _class_page(target: str, block: str) -> str:
     name = target.rpartition(".")[2]
     page = f"{name}\n{'=' * len(name)}\n\n.. autoclass:: {target}\n{block}"
     found = _object(target)
-    if target != SHARED and issubclass(found, _object(SHARED)):
+    if target != SHARED and issubclass(found, _object(ALL)):
         shared = [
             f":meth:`~{SHARED}.{method}`"
             for method, value in inspect.getmembers(_object(SHARED), inspect.isfunction)
-            if not method.startswith("_") and value.__module__.startswith("bayesnb") and method not in vars(found)
+            if not method.startswith("_") and value.__module__.startswith("bayesnb")
+            if hasattr(found, method) and method not in vars(found)
         ]
         page += f"\n\n.. rubric:: Methods of all estimators\n\n{', '.join(shared)}.\n"
     return page

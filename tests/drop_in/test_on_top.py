@@ -1,6 +1,8 @@
 """What the posterior adds is there and is that of our estimator, and scikit-learn's own checks pass."""
 
+import inspect
 import pickle
+import pydoc
 
 import numpy as np
 import pandas as pd
@@ -75,6 +77,20 @@ def test_pickles_and_clones(table):
     assert not hasattr(fresh, "bayes_") and not hasattr(fresh, "predict_interval")
     with pytest.raises(AttributeError, match="'predict_interval' yet: call `fit` first"):
         _ = fresh.predict_interval
+
+
+@every
+def test_what_is_passed_on_has_its_documentation(name, table):
+    """Of the class, and `bayes_` has each of these names; an editor offers them before a fit."""
+    kind = getattr(drop_in, name)
+    assert "elpd" in pydoc.render_doc(kind.loo) and "elpd" in inspect.getdoc(kind.loo)
+    assert list(inspect.signature(kind.loo).parameters) == ["self", "X", "y", "sample_weight", "prior", "groups"]
+    X, y, _ = table
+    nb = kind().fit(X, y)
+    for base in kind.__mro__:
+        for attribute, value in vars(base).items():
+            if isinstance(value, drop_in.OfThePosterior):
+                assert hasattr(nb.bayes_, attribute) and attribute in dir(kind()) and not hasattr(kind(), attribute)
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "GaussianNB"])

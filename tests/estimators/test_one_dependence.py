@@ -188,7 +188,16 @@ def test_what_needs_a_product_of_blocks_is_refused():
     for call in (nb.model_.linear_form, nb.prior_summary):
         with pytest.raises(ValueError, match="OneDependenceNB averages models"):
             call()
-    assert not hasattr(OneDependenceNB().fit(X, y), "coef_")
+
+
+def test_it_has_nothing_that_is_naive_bayes_alone():
+    X, y = np.arange(24).reshape(12, 2) % 3, np.arange(12) % 2
+    nb = OneDependenceNB().fit(X, y)
+    assert not {"coef_", "intercept_", "estimate", "class_prior", "fit_prior", "class_alpha"} & {*dir(nb)}
+    assert not {"blocks", "fields_", "unwrapped"} & {*dir(nb.posterior_)}
+    names = [(field.block, field.name) for field in nb.posterior_.hyperparameters()]
+    assert names == [("class", "alpha"), (BLOCK, "alpha")]
+    assert {name: cells.kind for name, cells in nb.posterior_.cells.items()} == {BLOCK: "levels"}
 
 
 @pytest.mark.skipif(not loops.available(), reason="compiled loops need numba")

@@ -1,7 +1,7 @@
 """What the base of all families reads of a family."""
 
 import pickle
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from itertools import combinations
 
 import jax
@@ -96,3 +96,20 @@ def test_a_prediction_leaves_no_trace_in_a_pickle(rng: np.random.Generator) -> N
         again = pickle.loads(pickled)
         assert np.array_equal(again.log_joint(nb.model_.encode(x)), nb.posterior_.log_joint(nb.model_.encode(x))), name
         assert np.array_equal(nb.predict_log_proba(x), predicted), name
+
+
+def test_the_size_of_every_field_fits_it(rng: np.random.Generator) -> None:
+    """A mean near 0 is compared with a standard deviation, in its unit; of covariances the diagonal alone counts."""
+    for family in FAMILIES:
+        block = family.prior(rng, D)
+        for field in fields(block):
+            value = getattr(block, field.name)
+            if not isinstance(value, np.ndarray):
+                continue
+            size = block.size_of(field.name)
+            assert np.broadcast_shapes(np.shape(size), value.shape) == value.shape, (family.name, field.name)
+            if field.name == "m":
+                at_zero = replace(block, m=0 * value)
+                assert (at_zero.size_of("m") > 0).all(), family.name
+            if field.name == "S":
+                assert np.isfinite(size).sum(-1).max() == np.isfinite(size).sum(-2).max() == 1
