@@ -582,12 +582,12 @@ class RowPrecision(AbstractPrecision):
     def __init__(self, rows: Regression, mode: WeightsMode, p: Table, d: Float[np.ndarray, " p"]) -> None:
         """Prepare the inverse of the Hessian ∂²f (P, P) of f = −log posterior where rows are fewer than parameters.
 
-            ∂²f = W (Σ_i F_iᵀ S_i F_i) W + diag(d) = √d (I + ΦᵀΦ) √d        Φ (N, P) has a block for each row i:
-            S_i = L_i L_iᵀ,                                                 L_iᵀ F_i W d^−½
+            ∂²f = W (Σ_i F_iᵀ S_i F_i) W + diag(d)        F_i (m, P): derivative of the m = c − 1 contrasts of row i
+                = √d (I + ΦᵀΦ) √d                         S_i (m, m): Hessian of the loss of row i in its contrasts
 
-        F_i (m, P) is the derivative of the m = c − 1 contrasts of row i in the parameters (w, B), S_i (m, m) the
-        Hessian of the row's loss in the contrasts, and W = diag(w; 1 …). By Woodbury's identity the inverse of
-        I + ΦᵀΦ needs only that of I + ΦΦᵀ (N, N), which is smaller: N = n · m < P. It is factored here.
+        The parameters are (log w, B), W = diag(w; 1 …) is ∂(w, B)/∂(log w, B), and Φ (N, P) has m rows for each row i:
+        L_iᵀ F_i W d^−½ with S_i = L_i L_iᵀ. By Woodbury's identity (I + ΦᵀΦ)⁻¹ = I − Φᵀ (I + ΦΦᵀ)⁻¹ Φ. So only
+        I + ΦΦᵀ (N, N) must be factored, which is the smaller one: N = n · m < P.
 
         Parameters
         ----------
