@@ -561,10 +561,14 @@ def _cross_scores(models: _CrossModels, label: Int[np.ndarray, " n"]) -> Iterato
         all_new_rows = left_out.new_tables.reshape(n_models * n_new, n_classes)
         new_scores = log_odds_against(all_new_rows).reshape(n_models, n_new, n_classes)
 
-        # Beside each of the k rows the scores by the model that lacks it, (k, m, c). The two full slices mean that all
-        # new rows and all labels are in the block.
-        new_scores_of_member = new_scores[left_out.model_of_member]
-        yield ScoreBlock(members, scores, slice(None), slice(None), new_scores_of_member)
+        # Beside each of the k rows the scores of all new rows and labels by the model that lacks it, (k, m, c).
+        yield ScoreBlock(
+            rows=members,
+            scores=scores,
+            new=slice(None),
+            classes=slice(None),
+            new_scores=new_scores[left_out.model_of_member],
+        )
 
 
 @dataclass
@@ -609,9 +613,12 @@ class _Remainders(_CrossModels):
             # 4. log p by every model, of these k rows and then of the m new rows, (b, k + m, c). Each of the k rows
             # needs the model that lacks it alone.
             log_p = stack.log_tables(_stacked(rows_at(rows, members), new_rows))
-            log_p_of_members = log_p[stack.model_of_member, np.arange(n_members)]  # (k, c)
-            log_p_of_new_rows = log_p[:, n_members:]  # (b, m, c)
-            yield _LeftOut(members, stack.model_of_member, log_p_of_members, log_p_of_new_rows)
+            yield _LeftOut(
+                members=members,
+                model_of_member=stack.model_of_member,
+                table=log_p[stack.model_of_member, np.arange(n_members)],  # (k, c)
+                new_tables=log_p[:, n_members:],  # (b, m, c)
+            )
 
 
 @dataclass
@@ -665,7 +672,10 @@ class _Refits(_CrossModels):
     n_classes: int
 
     def tables(self) -> Iterator[_LeftOut]:
-        """What a clone that was fitted without each training row, or group of rows, predicts for these and new rows."""
+        """What a clone that was fitted without each training row, or group of rows, predicts for these and new rows.
+
+        The clone is fitted again for each of them: this is leave-one-out by its definition, and slow.
+        """
         training = self.training
         for members in training.folds():  # positions of the rows that are left out together
             # 1. The other rows: those that still count when these are left out, and how often.

@@ -211,13 +211,13 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     # --- a model like others ----------------------------------------------------------------------------------------
 
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> LooResult:
-        """Leave-one-out of the calibrated model. See `LooResult`.
+        """Leave-one-out of the calibrated model: calibrated probabilities of each row by all other rows.
 
-        That of the model inside is exact. A row leaves the map by weights of its draws, 1 / p(y_i); the log
-        probabilities of the other rows stay, which the row has part in.
+        The naive Bayes model inside is exact without the row. The row is left out of the map by weights of the map's
+        draws, 1 / p(y_i). It stays in the log probabilities of the other rows, which the map was fitted to.
 
-        Without groups, copies of a row leave together as in `fit`, and are one term of `se`. To leave means: the row is
-        predicted by a model without it, and for groups or copies without all of them.
+        With groups, all rows of a group are left out together. Without groups, copies of a row are, as in `fit`; they
+        are one term of `se`. See `LooResult`.
 
         Parameters
         ----------
@@ -533,8 +533,7 @@ def groups_of_copies(
     if weights.are_given and weights.are_counts:
         return None
 
-    # 1. Number the rows: the same number where cells and class are equal. With the numbers 0 1 0 the rows 0 and 2 have
-    # an equal.
+    # 1. Number the rows: the same number where cells and class are equal. With 0 1 0, rows 0 and 2 have an equal.
     number = copies(rows, index)
     has_equal = np.bincount(number)[number] > 1
     if not has_equal.any():

@@ -92,7 +92,8 @@ def _stacks_of(removal: Removal, groups: Sequence[np.ndarray]) -> Iterator[Remai
     if len(groups) == 1:
         members = groups[0]
         model = removal.remainder(members).model
-        yield RemainderStack(1, members, np.zeros(len(members), int), model)
+        model_of_member = np.zeros(len(members), int)
+        yield RemainderStack(n_models=1, members=members, model_of_member=model_of_member, model=model)
         return
 
     # 2. The sums as computed are `estimate`; the posterior after them has the classes of all models.
@@ -102,7 +103,12 @@ def _stacks_of(removal: Removal, groups: Sequence[np.ndarray]) -> Iterator[Remai
 
     # 3. Good enough for all groups.
     if stacking.has_nine_digits(model, remaining):
-        yield RemainderStack(len(groups), stacking.members, stacking.model_of_member, model)
+        yield RemainderStack(
+            n_models=len(groups),
+            members=stacking.members,
+            model_of_member=stacking.model_of_member,
+            model=model,
+        )
         return
 
     # 4. Good enough for fewer groups, perhaps. It ends at single groups.
