@@ -458,7 +458,7 @@ class BandwidthPosterior:
         """Log densities of rows, each averaged over its own posterior of the bandwidth, and which rows need a refit.
 
         The average of a row is ∫ f p dt / ∫ p dt over t = log h, with its posterior p and the kernel density f at its
-        cell. Rows may have different limits of t. So both integrals have up to three parts:
+        cell. Rows may have different limits of t. So both integrals are sums of up to three parts:
 
             t:    limit of the row    lower edge    shared nodes    upper edge    limit of the row
 
@@ -473,18 +473,18 @@ class BandwidthPosterior:
         edges = self._edges(priors)
         rule = self._rule_between(edges)
         shared = tables(rule.t)  # two tables (g, q)
-        log_of_p = [logsumexp(shared.log_posterior + rule.log_weight[:, None], 0)]  # log ∫ p of each part, (q,) each
-        log_of_fp = [logsumexp(shared.integrand + rule.log_weight[:, None], 0)]  # log ∫ f p, likewise
+        log_parts_of_p = [logsumexp(shared.log_posterior + rule.log_weight[:, None], 0)]  # log ∫ p, (q,)
+        log_parts_of_fp = [logsumexp(shared.integrand + rule.log_weight[:, None], 0)]  # log ∫ f p, (q,)
 
         # the edges; one is empty if no row has a limit beyond the shared nodes
         for edge in edges:
             if not edge.is_empty:
                 at_edge = tables(edge.nodes)
-                log_of_p.append(edge.log_integral(at_edge.log_posterior))
-                log_of_fp.append(edge.log_integral(at_edge.integrand))
+                log_parts_of_p.append(edge.log_integral(at_edge.log_posterior))
+                log_parts_of_fp.append(edge.log_integral(at_edge.integrand))
 
-        # the parts add up
-        log_average = np.logaddexp.reduce(log_of_fp) - np.logaddexp.reduce(log_of_p)
+        # log of ∫ f p over ∫ p
+        log_average = np.logaddexp.reduce(log_parts_of_fp) - np.logaddexp.reduce(log_parts_of_p)
 
         # A row needs a refit where an edge does not reach its limit, or where p or f p is still large at the first or
         # last node, less than 22 nats below its peak, and no limit cuts it off there.
@@ -537,12 +537,12 @@ class BandwidthPosterior:
         return slopes[0], slopes[-1]
 
     def _rule_between(self, edges: "_Edges") -> Rule:
-        """Nodes of t = log h, with weights, that all rows share: between the lower and the upper edge.
+        """Nodes of t = log h, with weights, that all rows share: from the lower to the upper edge.
 
-        They are those of this posterior if the edges are where its range ends. An end has moved inside where the limits
-        of some rows lie inside of the range. The limits of a prior move together with its centre, so the posteriors of
-        these rows may be shifted in the same direction, by as much. So the other end moves outside, unless a limit of
-        the prior is there.
+        Usually the edges are at the ends of the range of this posterior, and the nodes are those of the posterior. An
+        edge lies inside of the range where a limit of some row does. Suppose that the lower one is at −2.9, and the
+        range is −3 … −1. The limits of a prior move together with its centre, so the posteriors of such rows may be
+        shifted upwards too, by 0.1. So the nodes go up to −0.9, unless the prior ends before.
         """
         low = edges.lower.inner  # where the shared nodes begin, and where they end
         high = edges.upper.inner
