@@ -73,7 +73,7 @@ def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0
         precision = precision_at(rows, mode, p, fisher=fisher)  # Hessian of −log posterior at the mode, factored
         guard = _guard(measured_rows, mode, is_sample)  # its `rise(end)`: how much −log posterior is above the mode's
 
-        # 2. and 3.
+        # 2. and 3. Draw steps from this mode.
         for _ in range(n_draws):
             draws.append(_draw_near(guard, precision, rng))
     return Draws(w=np.stack([drawn.w for drawn in draws]), b=np.stack([drawn.b for drawn in draws]))

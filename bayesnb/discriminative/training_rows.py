@@ -100,7 +100,7 @@ def training_rows(cells: Any, code: Int[np.ndarray, " n"], weights: RowWeights, 
         has_companions = group.max(initial=0) < n - 1
         return TrainingRows(cells, code, whole, group if has_companions else None, unchanged)
 
-    # 2.
+    # 2. Counts: equal rows are different observations and stay apart.
     if weights.are_counts and weights.are_given:
         return TrainingRows(cells, code, weights, None, unchanged)
 
