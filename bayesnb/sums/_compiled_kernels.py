@@ -336,26 +336,17 @@ def _squared_to_nearer(x: float, value: Any, before: int, after: int) -> float:
 
 
 @loop()
-def _within_reach(x: float, value: Any, h: float, near: float, reach: float) -> tuple[Any, Any]:
-    """The cells whose kernels count in a sum at x: those at squared distances up to near + reach h².
+def _farthest(x: float, h: float, near: float, reach: float) -> float:
+    """How far from x a kernel counts in a sum: √(near + reach h²), and a little more, for rounding.
 
     Farther away all kernels together are lost in rounding beside that of the nearest cell.
 
     Parameters
     ----------
-    value : (m,) cells in ascending order
     near : squared distance from x to the nearest cell
     reach : in bandwidths, squared
-
-    Returns
-    -------
-    begin, end : the cells are value[begin:end]
     """
-    # the distance, and a little more, for rounding
-    distance = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
-    begin = np.searchsorted(value, x - distance)
-    end = np.searchsorted(value, x + distance, side="right")
-    return begin, end
+    return (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
 
 
 @loop()
@@ -394,15 +385,18 @@ def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: 
     if np.isinf(near):  # farther than 1e154: a density of 0, whose logarithm stays a number
         return -_LARGEST
 
-    # 3. the sum relative to the kernel of the nearest cell: what is left at x, where K = 1, then the cells before x and
-    # those after it, as far as they count
-    begin, end = _within_reach(x, value, h, near, reach)
+    # 3. the cells that are near enough to count: value[begin:below] before x, and value[above:end] after it
+    farthest = _farthest(x, h, near, reach)
+    begin = np.searchsorted(value[:below], x - farthest)
+    end = above + np.searchsorted(value[above:], x + farthest)
+
+    # 4. the sum relative to the kernel of the nearest cell: what is left at x, where K = 1, and these cells
     rate = 0.5 / (h * h)
     total = remaining
     total += _kernel_sum(x, value[begin:below], weight[begin:below], rate, near)
     total += _kernel_sum(x, value[above:end], weight[above:end], rate, near)
 
-    # 4. its logarithm, with the kernel that was factored out
+    # 5. its logarithm, with the kernel that was factored out
     return math.log(total) - rate * near
 
 
@@ -535,8 +529,12 @@ def _log_sum_without_two(
     if near == np.inf:  # no cell remains
         return -np.inf
 
-    # the sum of kernels relative to that of the nearest cell, over the cells whose kernels count
-    begin, end = _within_reach(value[k], value, h, near, reach)
+    # the cells that are near enough to count
+    farthest = _farthest(value[k], h, near, reach)
+    begin = np.searchsorted(value, value[k] - farthest)
+    end = np.searchsorted(value, value[k] + farthest, side="right")
+
+    # the sum of their kernels relative to that of the nearest cell
     rate = 0.5 / (h * h)
     total = 0.0
     for cell in range(begin, end):
