@@ -402,8 +402,8 @@ def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> 
             yield k, result
         return
 
-    # short calls: one after the other. `nested_work` tells f that there are len(pieces) calls, which decides whether a
-    # compiled loop is worth loading.
+    # short calls: one after the other. `nested_work` tells f that there are len(pieces) calls: so f starts no threads,
+    # and loads a compiled loop if it is worth while for all calls together.
     for k, j in pieces:
         with nested_work(len(pieces)):
             result = f(k, j)

@@ -377,9 +377,8 @@ class _Departure:
         Cells of the weights 2, 1, 3 have the cumulative weights 2, 3, 6. A row of weight 1 leaves cell 1: then they are
         2, 2, 5. So without the row rank 1 is in cell 0, and rank 2 in cell 2.
 
-        The cumulative weights without a row are not made for each row. Before the cell of the row they stay; from there
-        on all of them are lower by the weight of the row, and "lower than before by ρ and above the rank" is "before
-        above the rank + ρ".
+        The cumulative weights without each row are not made. With C_k those of all rows, they are C_k before the cell
+        of the row, and C_k − ρ from there on, ρ the weight of the row. And C_k − ρ > rank is C_k > rank + ρ.
 
         Parameters
         ----------
@@ -387,7 +386,8 @@ class _Departure:
         """
         cumulative = np.cumsum(self.cells.weight)  # with all rows, (m,)
 
-        # the first such cell if it lies before that of the row, and otherwise the first one from there on
+        # the first cell with C_k > rank, if it lies before that of the row; otherwise, from there on, the first one with
+        # C_k > rank + ρ
         first_if_before = np.searchsorted(cumulative, rank, side="right")
         first_if_later = np.searchsorted(cumulative, rank + self.leaving, side="right")
         is_before = first_if_before < self.position
