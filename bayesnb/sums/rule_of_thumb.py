@@ -386,8 +386,8 @@ class _Departure:
         """
         cumulative = np.cumsum(self.cells.weight)  # with all rows, (m,)
 
-        # the first cell with C_k > rank, if it lies before that of the row; otherwise, from there on, the first one with
-        # C_k > rank + ρ
+        # the first cell with C_k > rank, if it lies before the cell of the row; otherwise the first one, from there on,
+        # with C_k > rank + ρ
         first_if_before = np.searchsorted(cumulative, rank, side="right")
         first_if_later = np.searchsorted(cumulative, rank + self.leaving, side="right")
         is_before = first_if_before < self.position
