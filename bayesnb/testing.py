@@ -796,25 +796,26 @@ def mode_on_the_boundary_is_a_point(case: Case) -> None:
 def draws_of_jax_follow_their_marginals(case: Case) -> None:
     """4,000 draws by a random key of JAX have the marginal distributions of the formulas.
 
-    If F is the distribution function of a parameter θ, then F(θ) is uniform, and Φ⁻¹(F(θ)) is standard normal. Tested
-    are mean and mean square of the latter.
+    If F is the distribution function of a parameter θ, then F(θ) is uniform. Tested are its scores, two numbers that
+    are then standard normal (`scores_of`).
     """
     posterior = case.posterior
     sample = jitted(lambda key: posterior.sample(key, (4000,)))
-    theta = sample(jax.random.key(3))  # (4000, …) by block and parameter
+    draws = sample(jax.random.key(3))  # by block, such as "x", and parameter, such as "log_rate": (4000, …)
 
-    # by parameter the mean and the mean square, less what they should be, in standard errors: standard normal numbers
+    # the scores of each parameter, an array of all its entries, such as those of (c, d) rates
     scores = {}
-    for name, block in {CLASS: posterior.classes, **posterior.blocks}.items():
-        drawn = {parameter: np.asarray(value) for parameter, value in theta[name].items()}
-        for parameter, u in draws_laws.marginal_transforms(block, drawn).items():  # u is F(θ), (4000, …)
+    for block_name, block in {CLASS: posterior.classes, **posterior.blocks}.items():
+        theta = {parameter: np.asarray(value) for parameter, value in draws[block_name].items()}
+        uniform = draws_laws.marginal_transforms(block, theta)  # F(θ) by parameter, (4000, …)
+        for parameter, u in uniform.items():
             scores[parameter] = draws_laws.scores_of(u)
 
     # the largest of so many standard normal numbers exceeds the limit with probability RATE at most (Bonferroni)
     n_tests = sum(z.size for z in scores.values())
     limit = limit_of(n_tests, RATE)
-    for name, z in scores.items():
-        require(abs(z).max() < limit, f"draws of {name} lie {abs(z).max():.1f} standard errors off")
+    for parameter, z in scores.items():
+        require(abs(z).max() < limit, f"draws of {parameter} lie {abs(z).max():.1f} standard errors off")
 
 
 def numpy_and_jax_agree(case: Case, dtype: str) -> None:

@@ -314,25 +314,27 @@ def _candidate_cuts(values: PerRow, index: Int[np.ndarray, " n"], n_classes: int
     between them; in the example the segments are {1, 2}, {3} and {4}
     """
     # rows of each class at each of v distinct values
-    distinct, position = np.unique(values, return_inverse=True)  # (v,) ascending, and (n,) where each row stands there
-    # a pair (value, class) gets one number, as entries of a table are numbered line by line: with 3 classes (1, 2) is 5
-    pair = position * n_classes + index  # (n,)
-    rows_of_pairs = np.bincount(pair, minlength=len(distinct) * n_classes)
-    counts = rows_of_pairs.reshape(len(distinct), n_classes)  # (v, c)
+    distinct, position = np.unique(values, return_inverse=True)  # (v,) ascending, and (n,) which of them each row has
+    counts = np.zeros((len(distinct), n_classes), int)  # (v, c)
+    np.add.at(counts, (position, index), 1)  # one more for the value and the class of each row
 
-    # cut i lies between the distinct values i and i + 1; in the example above these are the cuts 1 and 2
-    cuts = _cuts_outside_of_runs(counts)
-    if len(cuts) > max_cuts:
-        # those at the middles of `max_cuts` equal parts: of 6 cuts and 2 parts, the cuts 1 and 4 by rank
-        middles = (2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)
-        cuts = cuts[middles]
+    # cut i lies between the distinct values i and i + 1; in the example these are the cuts 1 and 2
+    cuts = _at_even_steps(_cuts_outside_of_runs(counts), max_cuts)
     boundaries = (distinct[cuts] + distinct[cuts + 1]) / 2
 
-    # The values between two cuts are one segment, whose counts are added up. `reduceat` adds the rows of a table from
-    # each start up to the next: the starts 0, 2, 3 of 4 values give the sums of values 0 and 1, of 2, and of 3.
-    segment_starts = np.concatenate([[0], cuts + 1])  # (m + 1,) position of the first value of each segment
-    counts_of_segments = np.add.reduceat(counts, segment_starts)  # (m + 1, c)
+    # The values between two cuts are a segment, whose counts are added up: `reduceat` adds the rows of a table from one
+    # start up to the next. In the example the starts are 0, 2, 3: the values 0 and 1, the value 2, and the value 3.
+    first_values = np.concatenate([[0], cuts + 1])  # (m + 1,) of the segments, by position
+    counts_of_segments = np.add.reduceat(counts, first_values)  # (m + 1, c)
     return _Candidates(counts_of_segments, boundaries)
+
+
+def _at_even_steps(cuts: Int[np.ndarray, " m"], max_cuts: int) -> Int[np.ndarray, " k"]:
+    """At most `max_cuts` of the cuts: those in the middles of equal parts. Of 6 cuts and 2 parts these are 1 and 4."""
+    if len(cuts) <= max_cuts:
+        return cuts
+    middles = (2 * np.arange(max_cuts) + 1) * len(cuts) // (2 * max_cuts)
+    return cuts[middles]
 
 
 def _cuts_outside_of_runs(counts: Int[np.ndarray, "v c"]) -> Int[np.ndarray, " m"]:

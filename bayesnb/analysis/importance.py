@@ -288,14 +288,19 @@ def _sum_scores(
     log_proba : log p(y = c | x_i) of log p(x_i, y = c), both (m, c)
     """
     sums = _ScoreSums.zero(len(columns_of_features))
-    # A fold is m rows with the model that predicts them. `tracked` yields one after the other, and shows on a terminal
-    # how many are done.
+
+    # a fold is m rows with the model that predicts them; `tracked` shows on a terminal how many folds are done
     for fold in tracked(predictions.folds, "importance", unit="parts of the rows"):
         rows = _rows_of_fold(fold, data, predictions, log_proba)  # with what is the same for every feature
+
+        # Rows that leave together are one term of the sums. `rows.terms` makes of the scores of rows the weighted
+        # scores of terms, with their weights, which are the same for every feature: these are added once.
         no_scores = np.zeros((2, len(rows.label)))
         sums.add_weights(rows.terms(no_scores))
+
+        # the two scores of each feature
         for feature, block_columns in enumerate(columns_of_features):
-            scores = _scores_of_feature(fold, rows, block_columns, log_proba)  # (2, m) of the m rows
+            scores = _scores_of_feature(fold, rows, block_columns, log_proba)  # (2, m)
             sums.add(feature, rows.terms(scores))
     return sums
 

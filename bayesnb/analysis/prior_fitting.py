@@ -330,31 +330,36 @@ def fit_prior(
     >>> round(float(fit.estimator.alpha), 2)  # of the largest evidence
     0.1
     """
+    # 1. fit the estimator with its own prior: the sums over the rows do not change any more
     check_independent(estimator, "fit_prior")
     nb = clone(estimator).fit(X, y, sample_weight)
     try:
-        before = nb.log_evidence_  # by the prior of the estimator
+        log_evidence_before = nb.log_evidence_
     except AttributeError as error:
         raise ValueError(f"`estimator` has no evidence to maximise: {error}") from None
     parameter = _parameter_of_prior(nb)  # the setting that takes a whole prior, or None; refuses what cannot be fitted
+
+    # 2. choose the hyperparameters to fit: positive ones, such as α. A centre, which may be any real number, stays
     fields = declared_fields(nb.prior_.blocks)  # the kind of each hyperparameter, by its name
-
-    # the hyperparameters that are fitted are positive; a centre such as m may be any real number, and stays
-    problem = EvidenceOfPrior.of(nb)
     names = sorted(name for name, field in fields.items() if field.support.kind != "real")
+
+    # 3. maximise the evidence over their coordinates z: each hyperparameter is unit · exp z
+    problem = EvidenceOfPrior.of(nb)
     with jax.enable_x64(True):
-        z = _minimise(problem, names)  # the coordinate of each name
+        z = _minimise(problem, names)  # a number for each name
 
-    # the values as plain numbers where classes and features share them
-    values = {name: _compact(np.asarray(value)) for name, value in problem.hyperparameters(z).items()}
-
-    # The same estimator with these values as its settings. The statistics, sums over the rows, do not depend on the
-    # prior: `with_statistics` fits it to the same rows again.
+    # 4. the estimator with the fitted values as its settings, fitted to the same rows by their sums
+    tables = problem.hyperparameters(z)  # (c, d) by name
+    values = {name: _compact(np.asarray(table)) for name, table in tables.items()}  # one number where all are equal
     fitted = copy.copy(nb).set_params(**_settings(nb, parameter, problem.prior(z), values))
     fitted = fitted.model_.with_statistics(nb.statistics_)
-    # −1, 0 or 1 for each coordinate: at the lower bound, inside, at the upper bound
-    at_bound = {name: _bound_reached(coordinate) for name, coordinate in z.items()}
-    return PriorFit(fitted, fitted.log_evidence_, before, {name: values[name] for name in names}, at_bound)
+    return PriorFit(
+        estimator=fitted,
+        log_evidence=fitted.log_evidence_,
+        log_evidence_before=log_evidence_before,
+        hyperparameters={name: values[name] for name in names},
+        at_bound={name: _bound_reached(coordinate) for name, coordinate in z.items()},  # −1, 0 or 1
+    )
 
 
 def _parameter_of_prior(nb: Any) -> str | None:

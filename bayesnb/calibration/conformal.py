@@ -178,18 +178,20 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         """
         self._check_settings(groups)
 
-        # Rows that can be picked by number, how many equal rows each stands for, and the group of each, 0 … g − 1.
-        # `counts` has the numbers (n,), and whether they were given or are 1 by default. With fewer than two rows or
-        # groups none can be left out.
-        with naming("X"):  # errors of the check then name this argument
+        # 1. Check the arguments. Rows become a table whose rows can be picked by number, and groups become numbers
+        # 0 … g − 1. `counts` has a number of equal rows for each row, (n,), 1 by default.
+        with naming("X"):  # an error that is raised inside names this argument
             rows = _as_rows(X)
         labels = checked_labels(y)
         counts = _counts(sample_weight, len(labels))
         group = None if groups is None else group_places(groups, len(labels))
-        _check_two(counts, group)
+        _check_two(counts, group)  # leave-one-out needs two rows, or two groups
 
-        # the rows are kept, as each of them is left out when new rows are predicted
+        # 2. Fit a clone.
         fitted = _fit(clone(self.estimator), rows, labels, counts)
+
+        # 3. Keep the rows: to predict, each of them is left out in turn. `_take_over` sets `estimator_`, `classes_` and
+        # `_training` of this object, now that nothing can fail any more.
         training = TrainingTable(rows, labels, counts.values, counts.are_given, group)
         return self._take_over(fitted, _training=training)
 
@@ -233,23 +235,23 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         check_is_fitted(self)
         n_new, n_classes = self.estimator_.predict_log_proba(X).shape  # (m, c); ValueError if X does not fit the model
         training = self._training
-        label = self._labels
-        # 1 for each row that counts once; with groups each group has the sum 1, and with `class_conditional` a row
-        # counts only under its own class
-        share = training.shares(label, n_classes, self.class_conditional)  # (n, c) what each training row counts
 
-        # How many training rows have a smaller score than the new row with each label: they fit better. A block
-        # compares some training rows with some new rows and labels, by one model. All blocks make all comparisons.
+        # 1. How much each training row counts in the # above, for a new row under each label, (n, c). It is 1; with
+        # groups the rows of a group count 1 together; with `class_conditional` only rows of the label count.
+        share = training.shares(self._labels, n_classes, self.class_conditional)
+
+        # 2. Count the training rows i with a smaller score, s₋ᵢ(x_i, y_i) < s₋ᵢ(x, y). The comparisons come in blocks:
+        # a block has some of the training rows, and some of the new rows (`block.new`) and labels (`block.classes`).
         n_smaller = np.zeros((n_new, n_classes))
-        n_rows = int(np.count_nonzero(training.counts))  # each is compared with every new row under every label
+        n_rows = int(np.count_nonzero(training.counts))
         with progress("label sets", n_rows * n_new * n_classes, unit="comparisons") as line:
             for block in self._scored(_as_rows(X)):
                 n_smaller[block.new, block.classes] += block.smaller(share)
                 line.advance(block.n_comparisons)
 
-        # All others, and the new row itself, have a score at least as large: of n rows that is n + 1 − n_smaller out of
-        # n + 1. For example, with 9 rows of which 8 have a smaller score the p-value is 2/10.
-        total = share.sum(0)  # (c,)
+        # 3. All other training rows have a score at least as large, and so has the new row itself. With 9 training rows
+        # of which 8 have a smaller score, the p-value is (9 + 1 − 8) / (9 + 1) = 2/10.
+        total = share.sum(0)  # n in the formula, under each label, (c,)
         return (total + 1 - n_smaller) / (total + 1)
 
     @property
@@ -258,29 +260,29 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
         return np.searchsorted(self.classes_, self._training.y)
 
     def _scored(self, X: Any) -> "Iterator[ScoreBlock]":
-        """Scores of training rows and of the new rows X under the same models, block by block.
+        """Scores to be compared: of training rows under their own labels, and of the new rows X under the same model.
 
-        - Method "full": every new row joins the training rows under each label.
-        - Method "cross", with models that lack a row, or group of rows. How they are made depends on the estimator:
-          - one of bayesnb has statistics, sums over its rows, so that those of some rows can be subtracted, and its
-            posterior predicts (`_Remainders`)
-          - one of bayesnb that plugs in an estimate, such as the mean of the parameters, predicts by itself from the
-            statistics that remain (`_PointEstimates`)
-          - any other classifier is fitted again to the other rows (`_Refits`)
+        A `ScoreBlock` holds the scores of some training rows, and beside each of them those of new rows under labels.
 
-        A `ScoreBlock` has the scores of some training rows under their own labels, and beside each of them those of
-        some new rows under some labels by the same model: only scores of one model are compared.
+        - Method "full": a new row joins the training rows under a label, and all n + 1 rows are left out in turn.
+        - Method "cross": only training rows, or groups of them, are left out in turn. There are three ways to make the
+          model without a row:
+
+              bayesnb                      subtract the row from the sums over rows; the posterior predicts
+              bayesnb, plug-in estimates   subtract it too; the estimator predicts by its own estimate
+              any other classifier         fit it again to the other rows
         """
-        training = self._training
-        label = self._labels
+        training = self._training  # the rows, their labels, counts and groups
+        label = self._labels  # class number of each training row, (n,)
         if self.method == "full":
             return _full_scores(self.estimator_, training, label, X)
 
+        # Each of the three has a method that yields the predictions of one model after the other.
         models: _CrossModels
-        # each of the three has a method `tables`, which yields the predictions of one model after the other
-        if not isinstance(self.estimator_, AbstractBayes):
+        is_of_bayesnb = isinstance(self.estimator_, AbstractBayes)
+        if not is_of_bayesnb:
             models = _Refits(self.estimator, training, label, X, len(self.classes_))
-        elif self.estimator_.model_.ignored_by_loo:  # in words, such as estimate="mean"; empty where nothing is
+        elif self.estimator_.model_.ignored_by_loo:  # such as estimate="mean": leave-one-out has the posterior alone
             models = _PointEstimates(self.estimator_, training, label, X)
         else:
             models = _Remainders(self.estimator_, training, label, X)
@@ -305,15 +307,26 @@ class ConformalClassifierLOO(Saved, AbstractWrapper):
 
 
 def _counts(sample_weight: Any, n: int) -> RowWeights:
-    """How many equal rows each of n rows stands for, from integer weights or None; ValueError for another type."""
-    with naming("sample_weight"):  # errors then name this argument
-        values = np.asarray(sample_weight)  # of None an array of objects, which no test below minds
+    """How many equal rows each of n rows stands for, as checked integers; 1 each if `sample_weight` is None.
+
+    Raises
+    ------
+    ValueError
+        if weights are of a float type, all 0, negative, or not n numbers
+    """
+    with naming("sample_weight"):  # an error that is raised inside names this argument
+        values = np.asarray(sample_weight)  # of None an array of objects, which passes the checks below
     if sample_weight is not None:
         refuse_no_weight(values)  # ValueError if all are 0
-    if values.dtype.kind == "f":  # before `row_weights` warns of floats that are whole
+
+    # Floats are refused first: `row_weights` would warn of floats that are whole numbers.
+    if values.dtype.kind == "f":
         raise ValueError(_FLOAT_WEIGHTS)
-    weights = row_weights(sample_weight, n)  # checked: non-negative, and n of them
-    if not weights.are_counts:  # numbers of another type, such as objects, that are not whole
+
+    # `row_weights` refuses negative numbers and a wrong length. It takes integers for counts, and any others, such as
+    # fractions, for importance.
+    weights = row_weights(sample_weight, n)
+    if not weights.are_counts:
         raise ValueError(_FLOAT_WEIGHTS)
     return weights
 
@@ -526,25 +539,36 @@ class _CrossModels(ABC):
 
 
 def _cross_scores(models: _CrossModels, label: Int[np.ndarray, " n"]) -> Iterator[ScoreBlock]:
-    """Scores of the method "cross": each row, or group of rows, is left out in turn.
+    """Scores to be compared by the method "cross": by each model, of the rows it lacks and of all new rows.
 
-    The model of all others scores the rows left out under their own label, and each new row under every label.
+    A training row i, or its group, is left out of a model. That model gives the score of row i under its own label
+    y_i, and those of m new rows under all c labels. A score is log((1 − p)/p), with p the probability of the label.
 
     Parameters
     ----------
-    label : class number of each training row
+    models : `tables` yields the predictions of some models at a time
+    label : class number of each of the n training rows
     """
     for left_out in models.tables():
-        own_label = label[left_out.members]  # (k,)
-        scores = log_odds_against(left_out.table)[np.arange(len(own_label)), own_label]  # (k,) entry of the label
+        # The k training rows that these models lack: from log p (k, c) to log((1 − p)/p), of which the entry of the own
+        # label is wanted.
+        members = left_out.members  # their positions, (k,)
+        own_label = label[members]
+        scores = log_odds_against(left_out.table)[np.arange(len(members)), own_label]  # (k,)
 
+        # The m new rows by each of the b models, (b, m, c). `log_odds_against` takes a table (rows, c).
         n_models, n_new, n_classes = left_out.new_tables.shape
-        all_new_rows = left_out.new_tables.reshape(n_models * n_new, n_classes)  # of model after model
+        all_new_rows = left_out.new_tables.reshape(n_models * n_new, n_classes)
         new_scores = log_odds_against(all_new_rows).reshape(n_models, n_new, n_classes)
 
-        # the k rows left out, each beside all new rows and all labels under its model
-        new_scores_of_member = new_scores[left_out.model_of_member]  # (k, m, c)
-        yield ScoreBlock(left_out.members, scores, slice(None), slice(None), new_scores_of_member)
+        # Beside each of the k rows the scores of all new rows and labels by the model that lacks it, (k, m, c).
+        yield ScoreBlock(
+            rows=members,
+            scores=scores,
+            new=slice(None),
+            classes=slice(None),
+            new_scores=new_scores[left_out.model_of_member],
+        )
 
 
 @dataclass
@@ -566,28 +590,35 @@ class _Remainders(_CrossModels):
     X: Any
 
     def tables(self) -> Iterator[_LeftOut]:
-        """What the model without each row, or group of rows, predicts for these and for the new rows.
+        """What the model without each training row, or group of rows, predicts for these rows and for the new rows.
 
-        It comes from the statistics of all rows less those that are left out, without a refit.
+        No model is fitted again: it is made of the sums over all rows minus the sums over the rows that are left out.
         """
-        # A block is the columns of one family, such as Gaussian, with their model; `encode` makes an array of its
-        # cells.
-        rows = self.estimator.model_.encode(self.training.X)  # cells as numbers, by block
+        # 1. Encode the training rows and the new rows: an array of cells for each block of columns of one family.
+        rows = self.estimator.model_.encode(self.training.X)
         new_rows = self.estimator.model_.encode(self.X)
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
+
+        # 2. How many models may be evaluated at a time, so that their tables of scores fit into memory.
         n_new = self.X.shape[0]
         n_classes = len(self.estimator.classes_)
         max_models = max(1, _MAX_SCORES // ((n_new + 1) * n_classes**2))
 
-        # a stack has many models without a row, or group of rows, each; with "refit" a prior that is scaled by the rows
-        # is scaled by those of its model
+        # 3. b models at a time, each without one row or group. "refit" scales a prior that follows the data by the
+        # rows that the model knows.
         for stack in remainder_stacks(self.estimator.model_, data, "refit", max_models):
-            members = stack.members
-            # one call for both kinds of rows, those left out first: (b, k + m, c). Of the rows left out only the table
-            # of their own model is wanted
-            tables = stack.log_tables(_stacked(rows_at(rows, members), new_rows))
-            table = tables[stack.model_of_member, np.arange(len(members))]  # (k, c)
-            yield _LeftOut(members, stack.model_of_member, table, tables[:, len(members) :])
+            members = stack.members  # (k,) all rows that one of these models lacks
+            n_members = len(members)
+
+            # 4. log p by every model, of these k rows and then of the m new rows, (b, k + m, c). Each of the k rows
+            # needs the model that lacks it alone.
+            log_p = stack.log_tables(_stacked(rows_at(rows, members), new_rows))
+            yield _LeftOut(
+                members=members,
+                model_of_member=stack.model_of_member,
+                table=log_p[stack.model_of_member, np.arange(n_members)],  # (k, c)
+                new_tables=log_p[:, n_members:],  # (b, m, c)
+            )
 
 
 @dataclass
@@ -605,18 +636,19 @@ class _PointEstimates(_CrossModels):
     X: Any
 
     def tables(self) -> Iterator[_LeftOut]:
-        """What the estimator without each row, or group of rows, predicts for these and for the new rows.
+        """What the estimator without each training row, or group of rows, predicts for these rows and the new rows.
 
-        It has the statistics of all rows less those that are left out, and predicts by its own estimate.
+        It is not fitted again: its sums are those over all rows minus those over the rows that are left out. It
+        predicts by its own estimate of the parameters, such as the posterior mean.
         """
-        rows = self.estimator.model_.encode(self.training.X)  # cells as numbers, by block
+        rows = self.estimator.model_.encode(self.training.X)  # an array of cells for each block of columns
         data = FittedRows(rows, self.label, self.training.weights, self.training.group)
-        # a remainder has positions of rows that are left out, and the statistics of all others; with "refit" a prior
-        # that is scaled by the rows is scaled by these others
+
+        # A remainder has the positions of the rows that are left out, and the sums over all other rows. "refit" scales
+        # a prior that follows the data by these other rows.
         for remainder in remainders(self.estimator.model_, data, "refit"):
-            # a copy of the estimator that is fitted to the other rows, from their sums alone
-            model = self.estimator.model_.with_statistics(remainder.statistics)
-            members = _safe_indexing(self.training.X, remainder.members)
+            model = self.estimator.model_.with_statistics(remainder.statistics)  # a copy, as if fitted to the others
+            members = _safe_indexing(self.training.X, remainder.members)  # the rows that are left out
             table = model.predict_log_proba(members)
             new_table = model.predict_log_proba(self.X)
             yield _LeftOut.of_one_model(remainder.members, table, new_table)
@@ -640,21 +672,25 @@ class _Refits(_CrossModels):
     n_classes: int
 
     def tables(self) -> Iterator[_LeftOut]:
-        """What a clone that was fitted without each row, or group of rows, predicts for these and for the new rows."""
-        for members in self.training.folds():
-            counts = self.training.counts_without(members)
+        """What a clone that was fitted without each training row, or group of rows, predicts for these and new rows.
+
+        The clone is fitted again for each of them: this is leave-one-out by its definition, and slow.
+        """
+        training = self.training
+        for members in training.folds():  # positions of the rows that are left out together
+            # 1. The other rows: those that still count when these are left out, and how often.
+            counts = training.counts_without(members)  # of all n rows
             rows = np.flatnonzero(counts.values > 0)
-            classes = np.unique(self.label[rows])  # numbers of the k classes of the other rows
+            classes = np.unique(self.label[rows])  # numbers of the k classes that occur there
 
-            # many classifiers refuse a single class, which `DummyClassifier` always predicts
+            # 2. Fit a clone to them. Many classifiers refuse a single class, which `DummyClassifier` always predicts.
             classifier = clone(self.estimator) if len(classes) > 1 else DummyClassifier()
-            # `counts.rows(rows)` are the counts of these rows alone
-            fitted = _fit(classifier, _safe_indexing(self.training.X, rows), self.training.y[rows], counts.rows(rows))
+            fitted = _fit(classifier, _safe_indexing(training.X, rows), training.y[rows], counts.rows(rows))
 
-            # log class probabilities (·, k) of the k classes that it knows, then (·, c) of all
-            log_p = fitted.predict_log_proba(_safe_indexing(self.training.X, members))
+            # 3. Predict. The clone knows k classes; the columns of the others are filled with log 0.
+            log_p = fitted.predict_log_proba(_safe_indexing(training.X, members))  # (·, k)
             new_log_p = fitted.predict_log_proba(self.X)
-            table = self._all_classes(log_p, classes)
+            table = self._all_classes(log_p, classes)  # (·, c)
             new_table = self._all_classes(new_log_p, classes)
             yield _LeftOut.of_one_model(members, table, new_table)
 
@@ -668,10 +704,14 @@ class _Refits(_CrossModels):
 def _full_scores(
     estimator: AbstractBayes, training: TrainingTable, label: Int[np.ndarray, " n"], X: Any
 ) -> Iterator[ScoreBlock]:
-    """Scores of the method "full": each new row joins the training rows, with each label in turn.
+    """Scores to be compared by the method "full": a new row joins the training rows under a label, for all pairs.
 
-    Every one of the n + 1 rows is then scored by leave-one-out, under its own label. So each block has the n scores of
-    the training rows, and that of one new row under one label.
+    For each new row t and each label k:
+
+    1. Add the row, with this label, to the sums over the n training rows: a model of n + 1 rows.
+    2. Leave each of the n + 1 rows out in turn, and take log((1 − p)/p) as its score, with p the probability of its
+       label by the model without it.
+    3. Yield the n scores of the training rows, to be compared with the score of the new row.
 
     Parameters
     ----------
@@ -680,34 +720,33 @@ def _full_scores(
     label : class number of each of them
     X : (m, d) new rows
     """
-    # it encodes the training rows once, and joins each new row to them
-    encoder = _Encoder(estimator, training.X)
     n = len(label)
     n_classes = len(estimator.classes_)
     counts = RowWeights(np.append(training.counts, 1.0), are_counts=True)  # (n + 1,), as the new row counts once
+    encoder = _Encoder(estimator, training.X)  # encodes the training rows once for all new rows
     for t in range(X.shape[0]):
-        row = _safe_indexing(X, [t])
-        joined = encoder.joined(row)
-        new_row = joined.estimator.model_.encode(row)  # its cells as numbers, by block
+        row = _safe_indexing(X, [t])  # (1, d)
+        joined = encoder.joined(row)  # an estimator that knows the levels of this row too, and all n + 1 encoded rows
+        new_row = joined.estimator.model_.encode(row)
         for k in range(n_classes):
-            # The model of all n + 1 rows: statistics of the training rows and of the new row in class k add up.
-            # `one_hot` is the table (1, c) with weight 1 in class k; `suffstats` sums over rows with such weights.
+            # 1. The statistics of the new row are sums with the weight 1 in class k and 0 in all others.
             added = joined.estimator.prior_.suffstats(new_row, one_hot(np.array([k]), n_classes))
             model = joined.estimator.model_.with_statistics(joined.estimator.statistics_ + added)
 
-            # log p(x_i, y = c) of each of the n + 1 rows, by the model without this row, under the same prior ("kept")
+            # 2. `loo.log_joint` is log p(x_i, y = c) of each row i by the model without it, (n + 1, c). "kept": a prior
+            # that is scaled by the data stays that of all n + 1 rows. `scores` leaves out terms that all classes share.
             loo = leave_out(
                 model.model_,
                 joined.rows,
                 index=np.append(label, k),
                 weights=counts,
-                group=None,  # each row leaves alone
+                group=None,  # each row is left out alone
                 prior="kept",
-                scores=True,  # without terms that are the same in all classes of a row, which cancel in the score
+                scores=True,
             )
-            scores = log_odds_against(loo.log_joint)[np.arange(n + 1), loo.index]  # (n + 1,) under the own label
+            scores = log_odds_against(loo.log_joint)[np.arange(n + 1), loo.index]  # of the row's own label, (n + 1,)
 
-            # all training rows, and the new row t under label k alone
+            # 3. The block has all training rows, the new row t, and the label k.
             yield ScoreBlock(
                 rows=slice(None),
                 scores=scores[:n],

@@ -118,6 +118,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
             if the estimator has a setting that leave-one-out ignores (`estimate` other
             than "predictive", or `norm` of ComplementNB), or if it refuses the rows
         """
+        # 1. Fit the naive Bayes model to all rows.
         check_own(self.estimator, "CalibratedClassifierLOO, unlike PosteriorCalibrator,")
         nb = clone(self.estimator).fit(X, y, sample_weight)
         ignored = nb.model_.ignored_by_loo  # a setting, in words; "" if there is none
@@ -127,15 +128,20 @@ class CalibratedClassifierLOO(AbstractCalibrated):
                 "probabilities than those of `predict_proba`; leave it out"
             )
 
-        # The map is learnt from z = log p(y = c | x_i, D₋ᵢ), (n, c), of each training row, with its class `code`.
-        # `fit_maps` returns four models of the map, each with draws of its parameters.
+        # 2. Predict each row without itself: `rows.z` is log p(y = c | x_i, all other rows), (n, c), and `rows.code`
+        # the class number of each row.
         rows = left_out_rows(nb, X, y, sample_weight, groups)
+
+        # 3. Fit the map from these probabilities to calibrated ones: a regression of the labels on z. There are four
+        # models of it, each with draws of its parameters.
         maps = fit_maps(floored(rows.z), rows.code, rows.weight, rows.group if rows.are_dependent else None)
 
-        # Each row is then predicted by the maps without it: by the mean over draws of the maps, weighted by
-        # 1 / likelihood of what leaves with the row.
+        # 4. Log losses before and after. For an honest loss the map must not know the row either: draws of the maps
+        # are averaged with weights 1 / p(y_i), which takes row i out of their posterior.
         calibrated = average_without_rows(maps, rows.leaving_from(maps))  # (n, c)
         losses = {"plain": _log_loss(rows, rows.z), "calibrated": _log_loss(rows, np.log(calibrated))}
+
+        # 5. Set the attributes, now that nothing can fail any more.
         return self._take_over(
             nb,
             maps_=maps,
@@ -205,48 +211,50 @@ class CalibratedClassifierLOO(AbstractCalibrated):
     # --- a model like others ----------------------------------------------------------------------------------------
 
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, prior: str = "kept", groups: Any = None) -> LooResult:
-        """Leave-one-out of the calibrated model. See `LooResult`.
+        """Leave-one-out of the calibrated model: calibrated probabilities of each row by all other rows.
 
-        That of the model inside is exact. A row leaves the map by weights of its draws, 1 / p(y_i); the log
-        probabilities of the other rows stay, which the row has part in.
+        The naive Bayes model inside is exact without the row. The row is left out of the map by weights of the map's
+        draws, 1 / p(y_i). It stays in the log probabilities of the other rows, which the map was fitted to.
 
-        Without groups, copies of a row leave together as in `fit`, and are one term of `se`. To leave means: the row is
-        predicted by a model without it, and for groups or copies without all of them.
+        With groups, all rows of a group are left out together. Without groups, copies of a row are, as in `fit`; they
+        are one term of `se`. See `LooResult`.
 
         Parameters
         ----------
         X, y, sample_weight, prior, groups : as in `loo` of the estimator
         """
         check_is_fitted(self, "maps_")
-        fitted = self.estimator_
+        fitted = self.estimator_  # the naive Bayes model, without the map
         rows = fitted.model_.encode(X)
-        index = fitted.model_.class_index(y)  # class of each row
+        index = fitted.model_.class_index(y)  # class number of each row
         weights = row_weights(sample_weight, len(index))
 
-        # Exact leave-one-out of the model inside; copies of a row leave together like a group. `leaving.group` (n,) has
-        # the same number for rows that leave together; it is None where each leaves alone.
+        # 1. Which rows are left out together: groups, or copies of a row. `leaving.group` numbers them, (n,); None if
+        # each row is left out alone.
         leaving = _leaving(fitted, rows, index, weights, groups)
+
+        # 2. Exact leave-one-out of the naive Bayes model.
         plain = fitted.loo(X, y, weights, prior=prior, groups=leaving.group if groups is None else groups)
 
-        # Then each row leaves the map too. The map was fitted to a sample of very many rows: others need not leave it.
-        # `weight` is how much a row counts for the map, `unit` how much of that leaves with it: 1 of a count, all of an
-        # importance.
+        # 3. The calibrated probabilities of each row, by maps that were not fitted to the row. If there were very many
+        # rows, the maps were fitted to some of them. The others have the weight 0 here: nothing is to be taken out.
         positions_in_map = _chosen_rows(weights.values, leaving.group)
         is_in_map = np.isin(np.arange(len(index)), positions_in_map)
         table = LeftOut(
-            z=floored(plain.log_proba),
+            z=floored(plain.log_proba),  # (n, c), without the row
             code=index,
-            weight=np.where(is_in_map, leaving.weight, 0.0),
-            leaving=np.where(is_in_map, leaving.unit, 0.0),
+            weight=np.where(is_in_map, leaving.weight, 0.0),  # how much a row counts in the fit of the maps
+            leaving=np.where(is_in_map, leaving.unit, 0.0),  # how much of this is taken out with the row
             group=leaving.group,
             are_dependent=groups is not None,
             n_copies=leaving.n_copies,
             class_prior=self.class_prior_,
         )
-        without_row = average_without_rows(self.maps_, table.leaving_from(self.maps_))  # (n, c)
+        without_row = average_without_rows(self.maps_, table.leaving_from(self.maps_))  # p, (n, c)
 
-        # The result is that of the model inside, with calibrated class probabilities in its tables log p(x_i, y = c).
-        log_joint = fitted.posterior_.log_joint(rows)  # by all rows, (n, c)
+        # 4. The result of step 2, where these probabilities take the place of those before calibration; and the same
+        # by all rows, the row itself included, to show how much each row matters.
+        log_joint = fitted.posterior_.log_joint(rows)  # log p(x_i, y = c) by all rows, (n, c)
         of_all_rows = _with_proba(log_joint, self.calibrated(log_normalize(log_joint)))
         return _with_tables(plain, _with_proba(plain.log_joint, without_row), of_all_rows)
 
@@ -353,15 +361,15 @@ class LeftOut(NamedTuple):
     class_prior: Float[np.ndarray, " c"]
 
     def leaving_from(self, maps: tuple[CalibrationMap, ...]) -> LeavingRows:
-        """The rows with the weights that leave these maps when each row is predicted without itself.
+        """Each row with the weight by which its log likelihood is taken out of the maps, to predict it without itself.
 
-        A map is a regression of the labels on z, fitted to these rows with weights. A row "leaves" it if the map is
-        used as if it had not been fitted to the row: the term w log p'(y_i | z_i) is taken out of its log likelihood.
-        w is `leaving` of the row. Rows of one `group` leave together.
+        A map is a regression of the labels on z. It was fitted to the log likelihood Σ_i w_i log p'(y_i | z_i). Row i
+        is taken out by subtracting its term, w_i log p'(y_i | z_i). Two cases:
 
-        Rows of a group that the user gave depend on each other. `fit_maps` divides their weights by the factor by which
-        they repeat each other: five rows that are copies count as one, and the factor is 5. What leaves is divided by
-        the same factor. Rows without groups, and copies that were found, have no such factor.
+        - A row by itself, or one of several copies of a row: w_i is `leaving`.
+        - A row of a group that the user gave. The rows of a group resemble each other, so the fit counted them as
+          fewer rows, by dividing their weights by a factor: by 5 if each row occurs five times. What is taken out must
+          be divided by this factor too.
 
         Parameters
         ----------
@@ -371,12 +379,12 @@ class LeftOut(NamedTuple):
         if self.group is None or not self.are_dependent:
             return rows
 
-        # The factor comes from the residuals, label − probability, of the power map, model 1, in the rows that the maps
-        # were fitted to: those of positive weight.
-        power = maps[1]
+        # The factor, computed as in the fit: from the residuals, label − probability, of the power map, in the rows
+        # that the maps were fitted to. These have a positive weight.
         in_map = self.weight > 0
-        one_hot_label = np.eye(self.z.shape[1])[self.code]
+        one_hot_label = np.eye(self.z.shape[1])[self.code]  # (n, c)
         labelled = Labelled(self.z[in_map], one_hot_label[in_map], self.weight[in_map])
+        power = maps[1]
         factor = times_that_rows_repeat(power, labelled, self.group[in_map])
         return rows._replace(weight=self.leaving / factor)
 
@@ -399,31 +407,33 @@ class _Leaving(NamedTuple):
 
 
 def left_out_rows(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> LeftOut:
-    """The leave-one-out table of rows that were fitted, as a map learns from it: log p(y = c | x_i, D₋ᵢ), (n, c).
+    """The rows that a calibration map is fitted to: log p(y = c) of each row, by the model without this row.
 
-    D₋ᵢ are all rows but row i and those that leave together with it: its group, or its copies. With more than 2,500
-    rows a random sample of them is taken.
+    Rows of a group, and copies of a row, are left out together.
 
     Parameters
     ----------
     nb : the fitted estimator
     X, y, sample_weight : the rows that it was fitted to
-    groups : (n,) labels of groups of rows that leave together; None for no groups
+    groups : (n,) labels of groups of rows that are left out together; None for no groups
     """
+    # 1. Encoded cells, class numbers and weights; which rows are left out together, and how much each counts.
     rows = nb.model_.encode(X)
-    index = nb.model_.class_index(y)  # class of each row
+    index = nb.model_.class_index(y)
     weights = row_weights(sample_weight, len(index))
     leaving = _leaving(nb, rows, index, weights, groups)
 
-    # At most 2,500 rows, or whole groups of them, and the groups of these numbered 0 … g − 1 again.
-    chosen = _chosen_rows(weights.values, leaving.group)
+    # 2. Choose at most 2,500 rows at random, in whole groups, and number the groups 0 … g − 1 again.
+    chosen = _chosen_rows(weights.values, leaving.group)  # positions
     group = None
     if leaving.group is not None:
         _, group = np.unique(leaving.group[chosen], return_inverse=True)
 
-    # Each of them predicted by all rows that do not leave with it. The class prior is that of all rows, also of those
-    # that were not chosen.
-    table = _log_proba(nb, rows_at(rows, chosen), index[chosen], weights.rows(chosen), group)
+    # 3. Predict each chosen row by all rows but itself and its group: also by those that were not chosen.
+    table = _log_proba(nb, rows_at(rows, chosen), index[chosen], weights.rows(chosen), group)  # (chosen, c)
+
+    # 4. The class frequencies are those of all rows.
+    class_weight = np.bincount(index, leaving.weight, len(nb.classes_))  # (c,)
     return LeftOut(
         z=table,
         code=index[chosen],
@@ -432,40 +442,42 @@ def left_out_rows(nb: Any, X: Any, y: Any, sample_weight: Any, groups: Any) -> L
         group=group,
         are_dependent=groups is not None,
         n_copies=leaving.n_copies,
-        class_prior=class_frequencies(np.bincount(index, leaving.weight, len(nb.classes_))),
+        class_prior=class_frequencies(class_weight),
     )
 
 
 def _leaving(nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeights, groups: Any) -> _Leaving:
-    """Which rows leave together, and what each counts: given groups, or copies of a row, or each row for itself.
+    """Which rows leave-one-out leaves out together; how much a row counts, and how much of that is left out.
 
-    Rows that leave together are predicted by a model without all of them. Two weights belong to each row: `weight`, how
-    much it counts for the map, and `unit`, how much of that leaves with it. A row with the count 3 stands for three
-    equal rows, of which one leaves: weight 3, unit 1. A row with the importance 3.0 leaves whole: weight 3, unit 3.
+    There are three cases. Example: three rows, of which the first and the last are in a group, or are copies.
+
+                              together     weight      unit that is left out
+        groups were given     0 1 0        3 2 3       3 2 3      the group as a whole
+        copies of a row       0 1 0        1.5 2 1.5   1.5 2 1.5  as one row: each weight is divided by the 2 copies
+        neither               each alone   3 2 3       1 1 1      one of the 3 equal rows that the row stands for;
+                                                                  3 2 3 if weights are importance
 
     Parameters
     ----------
-    nb : the fitted estimator, which says how often a row occurs by chance
+    nb : the fitted estimator, which says whether equal rows may be so by chance
     rows, index : encoded rows, and their classes
-    weights : of the rows; counts have no copies
+    weights : of the rows
     groups : (n,) labels of groups that the user gave; None for no groups
     """
-    # A given group leaves whole. Its rows are not copies.
+    # Groups were given.
     n = len(index)
     if groups is not None:
         return _Leaving(group_places(groups, n), weight=weights.values, unit=weights.values, n_copies=0)
 
-    # Without copies each row leaves alone: one unit of a count, all of an importance.
-    copied = groups_of_copies(nb, rows, index, weights)  # 0 … g − 1, the same of copies; None without any
+    # Neither. `weights.leaving` has 1 for a count, and all of the weight for an importance.
+    copied = groups_of_copies(nb, rows, index, weights)  # the same number for copies, (n,); None if there are none
     if copied is None:
         return _Leaving(None, weight=weights.values, unit=weights.leaving, n_copies=0)
 
-    # Copies leave together and count as one row: the weight of each is divided by the size of its group. Three rows of
-    # the groups 0 1 0 are in groups of 2 1 2 rows.
-    size_of_group = np.bincount(copied)  # (g,)
+    # Copies.
+    size_of_group = np.bincount(copied)  # 2 1 in the example
     as_one_row = weights.values / size_of_group[copied]
-    n_groups = len(size_of_group)
-    return _Leaving(copied, weight=as_one_row, unit=as_one_row, n_copies=n - n_groups)
+    return _Leaving(copied, weight=as_one_row, unit=as_one_row, n_copies=n - len(size_of_group))
 
 
 def _chosen_rows(weight: PerRow, group: Int[np.ndarray, " n"] | None) -> Int[np.ndarray, " k"]:
@@ -507,11 +519,11 @@ def _log_proba(
 def groups_of_copies(
     nb: Any, rows: Rows, index: Int[np.ndarray, " n"], weights: RowWeights
 ) -> Int[np.ndarray, " n"] | None:
-    """Group of each row, 0 … g−1: rows that copy each other share one. None without copies, and of declared counts.
+    """A number for each row, 0 … g − 1, which copies of a row share; None if no row is a copy.
 
-    Rows with the same cells and class are copies if they have fractions, as equal measurements hardly occur by chance.
-    Equal rows of whole numbers are copies only if the model expects less than 0.01 such rows in their class. Weights
-    of an integer type declare that equal rows are different observations.
+    A copy is one observation that was entered again. Two rows with the same cells and class are copies if chance cannot
+    explain it: if they have fractions, as measurements are hardly ever equal, or, with whole numbers only, if the model
+    expects less than 0.01 such rows. Weights of an integer type declare that equal rows are different observations.
 
     Parameters
     ----------
@@ -521,18 +533,17 @@ def groups_of_copies(
     if weights.are_given and weights.are_counts:
         return None
 
-    # Rows with equal cells and class have the same number. Rows with the numbers 0 1 0 have the counts 2 1 2: the first
-    # and the last have an equal.
+    # 1. Number the rows: the same number where cells and class are equal. With 0 1 0, rows 0 and 2 have an equal.
     number = copies(rows, index)
     has_equal = np.bincount(number)[number] > 1
     if not has_equal.any():
         return None
 
-    # Rows that are equal by chance are no copies. Each of them gets a new number that no other row has.
-    by_chance = _equal_by_chance(nb, rows, index, np.flatnonzero(has_equal))
+    # 2. Rows that are equal by chance are no copies: each gets a number of its own, from n on.
+    by_chance = _equal_by_chance(nb, rows, index, np.flatnonzero(has_equal))  # positions
     number[by_chance] = len(index) + np.arange(len(by_chance))
 
-    # The numbers that are left, without gaps: 0 7 3 0 become 0 2 1 0. If each row has its own, there are no copies.
+    # 3. Close the gaps: 0 7 3 0 becomes 0 2 1 0. If there are as many numbers as rows, no row is a copy.
     _, group = np.unique(number, return_inverse=True)
     has_copies = group.max() < len(index) - 1
     return group if has_copies else None

@@ -163,29 +163,29 @@ class CalibrationMap:
 
     @cached_property
     def layout(self) -> Layout:
-        """Which entries of [O; b] are parameters, and the normal prior of all parameters θ = (u, entries …, logit ε).
+        """Where in O and b the parameters of this map stand, and the normal prior of each parameter.
 
-        [O; b] is the table (c + 1, c) of the matrix O (c, c) above the shifts b (c,), of η = e^u z + e^û Oᵀz + b. An
-        entry whose prior has the standard deviation 0 is always 0, and no parameter. With two classes the power map,
-        where all of O is so, has the table
+        The map is η = e^u z + scale · Oᵀz + b, with a matrix O (c, c) and shifts b (c,). They are kept as one table
+        (c + 1, c): O, and b as its last row. An entry whose prior has the standard deviation 0 is always 0, and is no
+        parameter. Example: two classes, and a prior with standard deviation 0 for all of O.
 
-            0    0
-            0    0
-            b_0  b_1      the entries at row = (2, 2), column = (0, 1), so that θ = (u, b_0, b_1, logit ε)
+            0    0         Only b_0 and b_1 are parameters. They stand in the rows (2, 2) and columns (0, 1).
+            0    0         All parameters together are θ = (u, b_0, b_1, logit ε).
+            b_0  b_1
         """
-        # The prior's standard deviation of each entry, (c + 1, c): O outside of its diagonal, the diagonal, the shifts.
-        # With many classes O has its diagonal only.
+        # 1. The prior's standard deviation of each entry of the table: t_o on the diagonal of O, t_x beside it, t_b for
+        # b. With very many classes O is diagonal.
         c = len(self.rho)
         t_o, t_x, t_b = WIDTHS[self.model - 1]
         width = np.full((c + 1, c), t_x if c <= MAX_FULL_CLASSES else 0.0)
         np.fill_diagonal(width, t_o)
         width[c] = t_b
 
-        # Positions of the entries that are parameters, column after column: `nonzero` goes row by row, hence the
-        # transpose.
+        # 2. Rows and columns of the entries that are parameters. `nonzero` lists them row by row. The transpose makes
+        # that column by column, the order in which they stand in θ.
         column, row = np.nonzero(width.T)
 
-        # Mean and standard deviation of θ: u ~ N(0, 1), the entries ~ N(0, width²), and logit ε has a mean of its own.
+        # 3. The prior of θ = (u, entries, logit ε): u ~ N(0, 1), entries ~ N(0, width²), logit ε ~ N(−4, 2²).
         mean = np.zeros(len(row) + 2)
         mean[-1] = LOGIT_EPS_MEAN
         widths = np.concatenate([[1.0], width[row, column], [LOGIT_EPS_WIDTH]])
@@ -211,109 +211,134 @@ class CalibrationMap:
         return (1 - _LEAST_PROBA) * p + _LEAST_PROBA * self.rho
 
     def probas(self, theta: Float[np.ndarray, "s p"], z: Table) -> Float[np.ndarray, "s n c"]:
-        """Calibrated probabilities p' of n rows for s draws of the parameters at once.
+        """Calibrated probabilities p' of n rows, for each of s draws of the map's parameters.
 
-        p' = (1 − ε) softmax(η) + ε ρ with η = e^u z + e^û Oᵀz + b, as in `_mapped`. ρ are the class frequencies. The
-        tables below have the axes draw, class and row, as products with O are then quickest.
+            p' = (1 − ε) softmax(η) + ε ρ,    η = e^u z + scale · Oᵀz + b
+
+        with ρ the class frequencies `rho`, O a matrix (c, c), b shifts (c,), and `scale` a constant.
 
         Parameters
         ----------
-        theta : draws (u, entries of O and b, logit ε): the first column is u, the last logit ε
-        z : log probabilities of the rows before calibration
+        theta : draws of (u, entries of O and b, logit ε)
+        z : (n, c) log probabilities of the rows before calibration
         """
-        # The table [O; b] of each draw, but transposed, (s, c, c + 1): a class has a row of what multiplies each z_d,
-        # and then its shift. `layout` has row and column of each parameter in [O; b], which are exchanged here. Entries
-        # that are no parameters are 0.
+        # Tables below have the axes draw, class, row: products with O are quickest so.
         c = len(self.rho)
-        transposed = np.zeros((len(theta), c, c + 1))
-        transposed[:, self.layout.column, self.layout.row] = theta[:, 1:-1]
-        o_transposed = transposed[:, :, :-1]  # Oᵀ, (s, c, c)
-        shift = transposed[:, :, -1:]  # b, (s, c, 1)
-        power = np.exp(theta[:, 0])[:, None, None]  # e^u, (s, 1, 1)
-        eps = expit(theta[:, -1])[:, None, None]
 
-        # η = e^û Oᵀz + b, then + e^u z; `scale` is e^û.
-        eta = self.scale * (o_transposed @ z.T) + shift  # (s, c, n)
+        # 1. The parameters of each draw. `layout.row` and `layout.column` say where an entry stands in the table of O
+        # above b, (c + 1, c). Rows and columns change places here, which gives Oᵀ, with b as the last column.
+        o_and_b = np.zeros((len(theta), c, c + 1))
+        o_and_b[:, self.layout.column, self.layout.row] = theta[:, 1:-1]
+        o_transposed = o_and_b[:, :, :-1]  # (s, c, c)
+        b = o_and_b[:, :, -1:]  # (s, c, 1)
+        power = np.exp(theta[:, 0])[:, None, None]  # e^u, (s, 1, 1)
+        eps = expit(theta[:, -1])[:, None, None]  # (s, 1, 1)
+
+        # 2. η, (s, c, n).
+        eta = self.scale * (o_transposed @ z.T) + b
         eta += power * z.T
 
-        # softmax over the classes, axis 1: without the largest η no exponential overflows.
+        # 3. softmax over the classes, axis 1. The largest η is subtracted first, so that no exponential overflows.
         q = np.exp(eta - eta.max(1, keepdims=True))
         q /= q.sum(1, keepdims=True)
+
+        # 4. The mixture with the class frequencies, and then the axes draw, row, class.
         proba = (1 - eps) * q + eps * self.rho[:, None]  # (s, c, n)
-        return proba.transpose(0, 2, 1)  # (s, n, c)
+        return proba.transpose(0, 2, 1)
 
     def is_increasing(self, theta: Float[np.ndarray, "s p"]) -> Bool[np.ndarray, " s"]:
-        """Whether the map of each draw is increasing: the log odds η_c − η_k of a class never fall as its z_c rises.
+        """Whether, for each of s draws, a class never loses calibrated log odds when its input log probability rises.
 
-        The map is η_c = e^u z_c + e^û Σ_d z_d O_dc + b_c. There z_c occurs in η_c with the factor e^u + e^û O_cc, and
-        in η_k with e^û O_ck. So ∂(η_c − η_k)/∂z_c = e^u + e^û (O_cc − O_ck), which must be at least 0 for all k ≠ c.
+        The calibrated log odds of class c against k are η_c − η_k, with η_c = e^u z_c + scale · Σ_d z_d O_dc + b_c of
+        the input z. There z_c has the factor e^u + scale · O_cc in η_c, and scale · O_ck in η_k. So a draw is
+        increasing if
+
+            ∂(η_c − η_k)/∂z_c = e^u + scale · (O_cc − O_ck) ≥ 0    for all classes c and k ≠ c
 
         Parameters
         ----------
-        theta : draws of the parameters: u, the entries of O and b that are not fixed to 0, logit ε. `scale` is e^û, the
-            same for all draws
+        theta : draws of (u, entries of O and b, logit ε); `scale` is a constant
         """
-        c = len(self.rho)
-        if self.model == 0:  # it leaves the probabilities as they are
+        if self.model == 0:  # this model leaves all probabilities as they are
             return np.ones(len(theta), bool)
 
-        matrix = self.matrix(theta)[:, :c]  # O of each draw, (s, c, c), without the row of b
+        # 1. O of each draw. `matrix` gives the table of O above b, (s, c + 1, c).
+        c = len(self.rho)
+        o = self.matrix(theta)[:, :c]  # (s, c, c)
 
-        # The smallest O_cc − O_ck of a draw decides. In row c that is O_cc minus the largest other entry: for
-        # O = [[1, 0], [3, 2]] it is 1 − 0 and 2 − 3, and so −1 in all. With −∞ on the diagonal the largest entry of a
-        # row is one of the others.
-        diagonal = np.diagonal(matrix, axis1=1, axis2=2)  # O_cc, (s, c)
-        off_diagonal = np.where(np.eye(c, dtype=bool), -np.inf, matrix)
-        largest_other = off_diagonal.max(2)  # max_k O_ck, (s, c)
-        smallest_difference = (diagonal - largest_other).min(1)  # (s,)
-        smallest_slope = np.exp(theta[:, 0]) + self.scale * smallest_difference
-        return smallest_slope >= 0
+        # 2. The smallest O_cc − O_ck is in each row c the diagonal entry minus the largest other one. Example: the rows
+        # (1, 0) and (3, 2) give 1 − 0 = 1 and 2 − 3 = −1. With −∞ on the diagonal the maximum is that of the others.
+        diagonal = np.diagonal(o, axis1=1, axis2=2)  # O_cc, (s, c)
+        others = np.where(np.eye(c, dtype=bool), -np.inf, o)
+        largest_other = others.max(2)  # max_k O_ck, (s, c)
+        smallest_difference = (diagonal - largest_other).min(1)  # over all classes, (s,)
+
+        # 3. The smallest of the derivatives decides.
+        smallest_derivative = np.exp(theta[:, 0]) + self.scale * smallest_difference
+        return smallest_derivative >= 0
 
     @cached_property
     def log_increasing_share(self) -> float:
-        """Log probability, under the prior without the restriction, that a map is increasing.
+        """Log of the prior probability that a map is increasing; it normalises the prior that allows only such maps.
 
-        With t = e^u / e^û a map is increasing if O_cc + t ≥ O_ck for all k ≠ c, in each of c rows. Given u the rows of
-        O are independent and have the same prior, so that the share is E_u[P(row | t)^c]. With O_cc = t_o v and v
-        standard normal, each of the c − 1 other entries is below O_cc + t with probability Φ((t_o v + t) / t_x), and
+        A map is increasing if e^u + scale · (O_cc − O_ck) ≥ 0 for all classes c and k ≠ c. With t = e^u / scale that is
+        O_ck ≤ O_cc + t: in each row c of O, all other entries are at most the diagonal entry plus t. Under the prior
 
-            P(row | t) = E_v[Φ((t_o v + t) / t_x)^(c − 1)]
+            u ~ N(0, 1),    O_cc = t_o v with v ~ N(0, 1),    O_ck ~ N(0, t_x²), all independent
 
-        Where O is diagonal the other entries are 0, and P(row | t) = P(t_o v + t ≥ 0) = Φ(t / t_o).
+        so that, given u and v, one other entry is small enough with probability Φ((t_o v + t) / t_x). Hence
+
+            P(row | u) = E_v[Φ((t_o v + t) / t_x)^(c − 1)]        a row has c − 1 other entries
+            P(increasing) = E_u[P(row | u)^c]                     there are c rows
+
+        The two means are sums over a grid. If O is diagonal, the other entries are 0 and P(row | u) = Φ(t / t_o).
         """
         t_o, t_x, _ = WIDTHS[self.model - 1]
-        if self.model == 0 or t_o == 0:  # without O the slope is e^u > 0
+        if self.model == 0 or t_o == 0:  # without O the derivative is e^u > 0: every map is increasing
             return 0.0
 
+        # 1. A grid for a standard normal number, with probabilities that add up to 1. It serves for u and for v.
         c = len(self.rho)
-        normal = np.linspace(-8.5, 8.5, _N_NORMAL_NODES)  # u, and v
+        normal = np.linspace(-8.5, 8.5, _N_NORMAL_NODES)
         density = np.exp(-0.5 * normal**2)
-        probability = density / density.sum()  # of each node, by the trapezoid rule
-        t = np.exp(normal)[:, None] / self.scale  # (u, 1)
-        if c > MAX_FULL_CLASSES:
+        probability = density / density.sum()
+
+        # 2. log P(row | u) for each u of the grid. `logsumexp` with `b` is the log of a mean with these probabilities.
+        t = np.exp(normal)[:, None] / self.scale  # a value for each u, (u, 1)
+        if c > MAX_FULL_CLASSES:  # O is diagonal
             log_row = log_ndtr(t[:, 0] / t_o)
         else:
-            log_others_below = (c - 1) * log_ndtr((t_o * normal + t) / t_x)  # (u, v)
-            log_row = logsumexp(log_others_below, axis=1, b=probability)
+            log_others_small = (c - 1) * log_ndtr((t_o * normal + t) / t_x)  # u down, v across
+            log_row = logsumexp(log_others_small, axis=1, b=probability)
+
+        # 3. log E_u[P(row | u)^c].
         return float(logsumexp(c * log_row, b=probability))
 
     def _mapped(self, theta: np.ndarray, z: np.ndarray) -> _Mapped:
-        """p' = (1 − ε) q + ε ρ with q = softmax(e^u z + e^û Oᵀz + b) of rows z (n, c), and q and ε themselves.
+        """Calibrated probabilities p' of n rows, with the two parts they are mixed of, q and ε.
+
+            p' = (1 − ε) q + ε ρ,    q = softmax(η),    η = e^u z + scale · Oᵀz + b
+
+        with ρ the class frequencies `rho`, O a matrix (c, c), b shifts (c,), and `scale` a constant.
 
         Parameters
         ----------
-        theta : (p,) u, the entries of O and b that are not fixed to 0, logit ε
-        z : log probabilities of the rows before calibration
+        theta : (p,) parameters (u, entries of O and b, logit ε)
+        z : (n, c) log probabilities of the rows before calibration
         """
-        table = self.matrix(theta)
-        matrix = table[:-1]  # O, (c, c)
-        shift = table[-1]  # b, (c,)
-        of_matrix = (matrix.T @ z.T).T  # Σ_d z_d O_dc, (n, c); in the memory order of z
-        eta = np.exp(theta[0]) * z + self.scale * of_matrix + shift
+        # O and b as one table (c + 1, c), with b as its last row.
+        o_and_b = self.matrix(theta)
+        o = o_and_b[:-1]
+        b = o_and_b[-1]
 
-        # softmax: without the largest η of a row no exponential overflows.
+        # η, (n, c). Row i of `o_times_z` is Oᵀz_i; transposed twice, it keeps the memory order of z.
+        o_times_z = (o.T @ z.T).T
+        eta = np.exp(theta[0]) * z + self.scale * o_times_z + b
+
+        # softmax: the largest η of a row is subtracted first, so that no exponential overflows.
         q = np.exp(eta - eta.max(1, keepdims=True))
         q /= q.sum(1, keepdims=True)
+
         eps = float(expit(theta[-1]))
         return _Mapped(q, eps, (1 - eps) * q + eps * self.rho)
 
@@ -331,28 +356,31 @@ class CalibrationMap:
         return replace(renamed, mode=self.mode[old_position], draws=self.draws[:, old_position])
 
     def _old_positions(self, old_class: Int[np.ndarray, " c"]) -> Int[np.ndarray, " p"]:
-        """Where each parameter θ = (u, entries of O and b, logit ε) of a map with renamed classes stood before, (p,).
+        """Order in which the parameters must be taken when the classes get new numbers: new θ is θ[this], (p,).
 
-        Example: two classes change their names in a map with θ = (u, b_0, b_1, logit ε). The new b_0 is the old b_1, at
-        position 2, and the new b_1 is at 1. So the result is 0, 2, 1, 3.
+        The parameters are θ = (u, entries of O and b, logit ε). A class has a row and a column of the matrix O (c, c),
+        and an entry of the shifts b (c,). Example: two classes change places in a map with θ = (u, b_0, b_1, logit ε).
+        The new b_0 is the old b_1, at position 2, and the new b_1 the old b_0, at position 1: the order is 0, 2, 1, 3.
 
         Parameters
         ----------
         old_class : the old number of each new class
         """
-        # A table like [O; b], O above the shifts b, which has in place of each parameter its position in θ. θ[0] is u,
-        # so that the entries have the positions 1, 2, …; what is no parameter has 0 here.
+        # 1. A table like that of O above b, (c + 1, c), which holds the position in θ of each entry that is a
+        # parameter. `layout.row` and `layout.column` say where it stands. Positions begin at 1, as θ[0] is u.
         c = len(self.rho)
         layout = self.layout
         position = np.zeros((c + 1, c), int)
         position[layout.row, layout.column] = 1 + np.arange(len(layout.row))
 
-        # New entry (d, k) is the old entry (old_class[d], old_class[k]); the last row, of the shifts, stays the last.
+        # 2. Move rows and columns to the new numbers of the classes. The last row, that of b, stays the last.
         old_row = np.append(old_class, c)
-        moved_position = position[np.ix_(old_row, old_class)]
-        of_entries = moved_position[layout.row, layout.column]
+        moved = position[np.ix_(old_row, old_class)]  # moved[d, k] = position[old_row[d], old_class[k]]
+
+        # 3. Read the moved table in the order of θ. u stays the first, logit ε the last.
+        of_entries = moved[layout.row, layout.column]
         last = len(layout.mean) - 1
-        return np.concatenate([[0], of_entries, [last]])  # u, the entries, logit ε
+        return np.concatenate([[0], of_entries, [last]])
 
     # --- the density of its parameters ------------------------------------------------------------------------------
 
@@ -372,128 +400,161 @@ class CalibrationMap:
         return float(of_prior - rows.weight @ np.log(np.maximum(of_label, _TINY)))
 
     def values(self, rows: Labelled, theta: Float[np.ndarray, "s p"]) -> Float[np.ndarray, " s"]:
-        """f = −log p(y, θ) of s draws of the parameters at once, as `value`; infinite where numbers overflow.
+        """f = −log p(y, θ), the negative log posterior up to a constant, at each of s draws of the parameters θ.
+
+            f(θ) = −log prior(θ) − Σ_i w_i log p'_i,y(i)        p' calibrated probabilities, y(i) the label of row i
+
+        It is infinite where a number overflows.
 
         Parameters
         ----------
-        rows : log probabilities z and one-hot labels y, (n, c) both, and weights (n,)
-        theta : draws of u, the entries of O and b, and logit ε
+        rows : log probabilities z and one-hot labels y, (n, c) both, and weights w (n,)
+        theta : draws of the parameters
         """
-        # −log of the prior, which is normal.
-        layout = self.layout
+        # 1. −log of the prior, which is normal: Σ (log width + ½ ((θ − mean) / width)²).
+        layout = self.layout  # has mean and width of the prior of each parameter
         standardised = (theta - layout.mean) / layout.width  # (s, p)
-        height = np.log(layout.width).sum() + 0.5 * np.square(standardised).sum(1)  # (s,)
+        height = np.log(layout.width).sum() + 0.5 * np.square(standardised).sum(1)  # f so far, (s,)
 
-        # Minus the log likelihood, for so many draws at a time as fit into a processor's cache.
+        # 2. Minus the log likelihood, for a few draws at a time, so that their tables fit into a processor's cache.
         at_a_time = max(1, _CELLS_AT_A_TIME // rows.z.size)
-        for draws in gen_batches(len(theta), at_a_time):
+        for draws in gen_batches(len(theta), at_a_time):  # slices of the draws
             with np.errstate(over="ignore", invalid="ignore"):
-                # p' of the label of each row by each draw, (s, n): the sum over c of p' (s, n, c) times one-hot labels
-                of_label = np.einsum("snc,nc->sn", self.probas(theta[draws], rows.z), rows.y)
+                proba = self.probas(theta[draws], rows.z)  # p', (draws, n, c)
+                of_label = np.einsum("snc,nc->sn", proba, rows.y)  # Σ_c p'_sic y_ic: p' of the label, (draws, n)
                 height[draws] -= np.log(np.maximum(of_label, _TINY)) @ rows.weight
         return np.nan_to_num(height, nan=np.inf, posinf=np.inf)
 
     def slope(self, rows: Labelled, theta: np.ndarray) -> Slope:
-        """f = −log p(y, θ) with its gradient, in a tenth of the time of `derivatives`.
+        """f = −log p(y, θ), the negative log posterior up to a constant, and its gradient (p,).
 
-        f is −log of the normal prior plus the weighted sum of the losses h = −log p'_y of the rows. The gradient of a
-        loss is found by the chain rule, from p'_y to η and from η to the parameters u, O, b:
+            f = −log prior(θ) + Σ_i w_i h_i,    h = −log p'_y of the label y,
+            p' = (1 − ε) q + ε ρ,    q = softmax(η),    η_c = e^u z_c + scale · Σ_d z_d O_dc + b_c
 
-        1. p'_y = (1 − ε) q_y + ε ρ_y is a mixture, and r = (1 − ε) q_y / p'_y the share that q has in it, so that
-           ∂h/∂log q_y = −r.
-        2. q = softmax(η), so that ∂log q_y/∂η = onehot(y) − q, and together ∂h/∂η = r (q − onehot(y)).
-        3. η_c = e^u z_c + e^û Σ_d z_d O_dc + b_c, so that ∂h/∂b_c = ∂h/∂η_c, ∂h/∂O_dc = e^û z_d ∂h/∂η_c and
-           ∂h/∂u = Σ_c e^u z_c ∂h/∂η_c.
-        4. With dε/dλ = ε (1 − ε) for λ = logit ε, and ε ρ_y / p'_y = 1 − r,
-           ∂h/∂λ = −ε (1 − ε)(ρ_y − q_y) / p'_y = ε r − (1 − ε)(1 − r) = r − 1 + ε.
+        The gradient of a loss h follows by the chain rule:
+
+        1. Let r = (1 − ε) q_y / p'_y, the share of q in the mixture p'_y. Then ∂h/∂log q_y = −r.
+        2. softmax has ∂log q_y/∂η = onehot(y) − q, so that ∂h/∂η = r (q − onehot(y)).
+        3. η is linear in O and b: ∂h/∂O_dc = scale · z_d ∂h/∂η_c and ∂h/∂b_c = ∂h/∂η_c.
+        4. ∂η_c/∂u = e^u z_c, so that ∂h/∂u = e^u Σ_c z_c ∂h/∂η_c.
+        5. ∂h/∂logit ε = r − 1 + ε. For ∂ε/∂logit ε = ε (1 − ε), and so ∂h/∂logit ε = −ε (1 − ε)(ρ_y − q_y) / p'_y,
+           where ε ρ_y / p'_y = 1 − r and (1 − ε) q_y / p'_y = r.
 
         Parameters
         ----------
-        rows : log probabilities z and one-hot labels y, (n, c) both, and weights (n,)
-        theta : (p,) u, the entries of O and b that are parameters, λ
+        rows : log probabilities z and one-hot labels y, (n, c) both, and weights w (n,)
+        theta : (p,) parameters (u, entries of O and b, logit ε)
         """
         layout = self.layout
         z, y, weight = rows
-        mapped = self._mapped(theta, z)  # q and ε
+        mapped = self._mapped(theta, z)  # q (n, c) and ε
 
-        # Step 1.
-        by_q = (1 - mapped.eps) * (mapped.q * y).sum(1)  # (1 − ε) q_y, (n,)
-        of_label = np.maximum(by_q + mapped.eps * (y @ self.rho), _TINY)  # p'_y, (n,)
+        # Step 1, for each row, (n,). Σ_c q_c y_c is q_y, as y is one-hot.
+        by_q = (1 - mapped.eps) * (mapped.q * y).sum(1)  # (1 − ε) q_y
+        of_label = np.maximum(by_q + mapped.eps * (y @ self.rho), _TINY)  # p'_y
         r = by_q / of_label
 
-        # Steps 2 and 3, each row times its weight, and then summed over the rows i of the data.
-        of_eta = (weight * r)[:, None] * (mapped.q - y)  # w_i ∂h_i/∂η_ic, (n, c)
-        z_of_eta = z.T @ of_eta  # Σ_i z_id w_i ∂h_i/∂η_ic, at (d, c)
-        of_matrix = self.scale * z_of_eta
-        of_shift = of_eta.sum(0)
-        of_table = np.vstack([of_matrix, of_shift])  # like [O; b], (c + 1, c)
+        # Step 2, times the weight of the row: w_i ∂h_i/∂η_ic, (n, c).
+        of_eta = (weight * r)[:, None] * (mapped.q - y)
 
-        # The gradient of −log prior, (θ − mean) / width², and then what the rows add. For u that is e^u times the trace
-        # of `z_of_eta`, Σ_c Σ_i z_ic w_i ∂h_i/∂η_ic. Of the table `layout` picks the entries that are parameters.
+        # Step 3, summed over the rows. The two are one table, O above b, like the parameters: (c + 1, c).
+        z_of_eta = z.T @ of_eta  # Σ_i z_id w_i ∂h_i/∂η_ic, at (d, c)
+        of_shift = of_eta.sum(0)
+        of_table = np.vstack([self.scale * z_of_eta, of_shift])
+
+        # The gradient of −log prior is (θ − mean) / width². To it the losses are added: step 4 for u, with Σ_c z_c …
+        # as the trace of `z_of_eta`; the entries of the table that are parameters; step 5 for logit ε.
         standardised = (theta - layout.mean) / layout.width
         gradient = standardised / layout.width
         gradient[0] += np.exp(theta[0]) * np.trace(z_of_eta)
         gradient[1:-1] += of_table[layout.row, layout.column]
-        gradient[-1] += weight @ (r - 1 + mapped.eps)  # step 4
+        gradient[-1] += weight @ (r - 1 + mapped.eps)
 
         height = np.log(layout.width).sum() + 0.5 * standardised @ standardised - weight @ np.log(of_label)
         return Slope(float(height), gradient)
 
     def derivatives(self, rows: Labelled, theta: np.ndarray) -> Derivatives:
-        """f = −log p(y, θ) with its gradient (p,) and its Hessian (p, p).
+        """f = −log p(y, θ), the negative log posterior up to a constant, its gradient (p,) and its Hessian (p, p).
 
-        f is −log of the normal prior plus the weighted sum of the losses h = −log p'_y of the rows, where
-        p' = (1 − ε) q + ε ρ and q = softmax(η). The derivatives of h follow from those of r = (1 − ε) q_y / p'_y, the
-        share that q has in the mixture. With λ = logit ε, e = q − onehot(y), and J the derivatives of η in the other
-        parameters θ₋ = (u, entries of O and b):
+            f = −log prior(θ) + Σ_i w_i h_i,    h = −log p'_y of the label y,    p' = (1 − ε) q + ε ρ,  q = softmax(η)
 
-        1. First derivatives, as in `slope`: ∂h/∂η = r e, so that ∂h/∂θ₋ = r Jᵀe; and ∂h/∂λ = r − 1 + ε.
-        2. r is a share, with log r/(1 − r) = log q_y − log ρ_y − λ, so that ∂r/∂η = −r (1 − r) e and
-           ∂r/∂λ = −r (1 − r).
-        3. ∂e/∂η = ∂q/∂η = diag q − q qᵀ. Step 1 differentiated once more is
+        η depends on all parameters θ but the last, which is λ = logit ε. Let J be the derivatives of η in these others.
 
-               ∂²h/∂θ₋² = r Jᵀ(diag q − q qᵀ)J − r (1 − r) Jᵀe eᵀJ + r Σ_c e_c ∂²η_c/∂θ₋²
-               ∂²h/∂λ∂θ₋ = −r (1 − r) Jᵀe
-               ∂²h/∂λ² = ε (1 − ε) − r (1 − r)
-
-        Only u has a second derivative of η: ∂²η/∂u² = e^u z = ∂η/∂u.
+        1. For each row, the share r = (1 − ε) q_y / p'_y of q in the mixture p'_y, and e = q − onehot(y).
+        2. The gradient of a loss h is r Jᵀe in the other parameters, and r − 1 + ε in λ.
+        3. The Hessian of the losses comes from `_hessian_of_losses`.
+        4. The prior is normal: its −log has the gradient (θ − mean) / width², and the Hessian diag(1 / width²).
 
         Parameters
         ----------
-        rows : log probabilities z and one-hot labels y, (n, c) both, and weights (n,)
-        theta : (p,) u, the entries of O and b that are parameters, λ
+        rows : log probabilities z and one-hot labels y, (n, c) both, and weights w (n,)
+        theta : (p,) parameters (u, entries of O and b, λ) of η = e^u z + scale · Oᵀz + b
         """
-        layout = self.layout
+        layout = self.layout  # mean and width of the prior of each parameter
         z, y, weight = rows
-        mapped = self._mapped(theta, z)  # q, ε and p'
-        eps = mapped.eps
+
+        # 1. Σ_c q_c y_c is q_y, as y is one-hot.
+        mapped = self._mapped(theta, z)  # q (n, c), ε and p' (n, c)
         of_label = np.maximum((mapped.proba * y).sum(1), _TINY)  # p'_y, (n,)
-        r = (1 - eps) * (mapped.q * y).sum(1) / of_label
-        weight_r = weight * r  # w r of each row
-        weight_r_1_r = weight * r * (1 - r)  # w r (1 − r)
+        r = (1 - mapped.eps) * (mapped.q * y).sum(1) / of_label  # (n,)
 
-        # J: an entry of O is multiplied by e^û z_d, a shift by 1. `layout.row` is d, or c for a shift.
-        multipliers = np.column_stack([self.scale * z, np.ones(len(z))])  # (n, c + 1)
-        jacobian = _Jacobian(
-            of_u=np.exp(theta[0]) * z,
-            of_entries=multipliers[:, layout.row],
-            column=layout.column,
-        )
+        # 2. Summed over the rows, each times its weight.
+        jacobian = self._jacobian(theta, z)  # J of each row
         je = jacobian.transposed_times(mapped.q - y)  # Jᵀe of each row, (n, p − 1)
+        weight_r = weight * r
+        gradient = np.append(weight_r @ je, weight @ (r - 1 + mapped.eps))  # (p,)
 
-        # The Hessian in θ₋, summed over rows with their weights: the three terms of ∂²h/∂θ₋².
-        hessian = jacobian.covariance(mapped.q, weight_r) - _gram(je, weight_r_1_r)
-        hessian[0, 0] += weight_r @ je[:, 0]
-
-        # It is bordered by the derivatives in λ, to (p, p).
-        cross = -(weight_r_1_r @ je)[:, None]
-        corner = weight.sum() * eps * (1 - eps) - weight_r_1_r.sum()
-        hessian = np.block([[hessian, cross], [cross.T, corner]])
-
-        # The normal prior adds its gradient, and its precision on the diagonal.
-        gradient = np.append(weight_r @ je, weight @ (r - 1 + eps))
+        # 3. and 4.
+        hessian = _hessian_of_losses(jacobian, mapped, je, r, weight)
         of_prior = (theta - layout.mean) / layout.width**2
         return Derivatives(self.value(rows, theta), gradient + of_prior, hessian + np.diag(layout.width**-2))
+
+    def _jacobian(self, theta: np.ndarray, z: Table) -> "_Jacobian":
+        """The derivatives J of η = e^u z + scale · Oᵀz + b in u and in the entries of O and b, of each row z.
+
+        ∂η_c/∂u = e^u z_c. An entry (d, c) of O has ∂η_c/∂O_dc = scale · z_d, and ∂η_c/∂b_c = 1; the other η stay.
+        """
+        # `layout.row` is d of an entry of O, and c of a shift: the last column of `of_row`.
+        of_row = np.column_stack([self.scale * z, np.ones(len(z))])  # (n, c + 1)
+        return _Jacobian(
+            of_u=np.exp(theta[0]) * z,
+            of_entries=of_row[:, self.layout.row],
+            column=self.layout.column,
+        )
+
+
+def _hessian_of_losses(
+    jacobian: "_Jacobian", mapped: _Mapped, je: Float[np.ndarray, "n k"], r: PerRow, weight: PerRow
+) -> Float[np.ndarray, "p p"]:
+    """The Hessian of Σ_i w_i h_i, h = −log p'_y, in the k parameters of η, and in λ = logit ε as the last.
+
+    The gradient of h is r Jᵀe and r − 1 + ε, with J = ∂η/∂θ, e = q − onehot(y) and r = (1 − ε) q_y / p'_y. Each of its
+    factors is differentiated once more.
+
+        ∂e/∂η = diag q − q qᵀ              e = softmax(η) − onehot(y)
+        ∂r/∂η = −r (1 − r) e               as log r/(1 − r) = log q_y − log ρ_y − λ, and ∂log q_y/∂η = −e
+        ∂r/∂λ = −r (1 − r)                 for the same reason
+        ∂ε/∂λ = ε (1 − ε)
+        ∂J/∂u = e^u z = J, first column    all other second derivatives of η are 0
+
+    Parameters
+    ----------
+    jacobian : J of each of n rows; its first parameter is u
+    mapped : q (n, c) and ε
+    je : Jᵀe of each row
+    r, weight : of each row
+    """
+    weight_r = weight * r  # w r
+    weight_r_1_r = weight * r * (1 - r)  # w r (1 − r)
+
+    # In the parameters of η: r Jᵀ(diag q − q qᵀ)J − r (1 − r) Jᵀe eᵀJ, and of u also r eᵀ ∂J/∂u.
+    of_eta = jacobian.covariance(mapped.q, weight_r) - _gram(je, weight_r_1_r)
+    of_eta[0, 0] += weight_r @ je[:, 0]
+
+    # In these and λ: −r (1 − r) Jᵀe. In λ: ε (1 − ε) − r (1 − r).
+    of_both = -(weight_r_1_r @ je)[:, None]
+    of_lambda = weight.sum() * mapped.eps * (1 - mapped.eps) - weight_r_1_r.sum()
+    return np.block([[of_eta, of_both], [of_both.T, of_lambda]])
 
 
 class _Jacobian(NamedTuple):
@@ -549,14 +610,16 @@ def _gram(j: Float[np.ndarray, "n k"], weight: PerRow) -> Float[np.ndarray, "k k
 
 
 def numpyro_model(calibration: CalibrationMap, z: Any, index: Any, weight: Any) -> None:
-    """One model of the map in NumPyro: labels given the log probabilities of their rows.
+    """A calibration map as a model in NumPyro: labels given the log probabilities z of their rows.
 
-    Sites `theta`, (p,), that is u, then the entries of O and b that have a prior, column by column, then logit ε; and
-    `y`. The prior is not restricted to increasing maps: keep the draws for which `CalibrationMap.is_increasing`.
+        y_i ~ Categorical(p'_i),    p' = (1 − ε) softmax(η) + ε ρ,    η = e^u z + scale · Oᵀz + b
+
+    The site `theta` has all parameters, (p,): u, then the entries of O and b that have a prior, then logit ε. The prior
+    allows maps that are not increasing: keep the draws for which `CalibrationMap.is_increasing`.
 
     Parameters
     ----------
-    calibration : the model of the map: its widths, class frequencies ρ and scale e^û
+    calibration : the map: prior of its parameters, class frequencies ρ, and the constant `scale`
     z : (n, c) log probabilities of the rows by a model that has not seen them
     index, weight : (n,) class of each row, and how often it counts in the likelihood
     """
@@ -565,23 +628,25 @@ def numpyro_model(calibration: CalibrationMap, z: Any, index: Any, weight: Any) 
     import numpyro
     from numpyro import distributions as dist
 
-    # The prior, independent normals; then [O; b] (c + 1, c) with the entries that are parameters, and 0 elsewhere.
-    c = len(calibration.rho)
-    layout = calibration.layout
+    # 1. The prior: independent normals.
+    layout = calibration.layout  # mean and width of each parameter, and where entries stand in the table of O above b
     theta = numpyro.sample("theta", dist.Normal(jnp.asarray(layout.mean), jnp.asarray(layout.width)).to_event(1))
-    entries = jnp.zeros((c + 1, c)).at[layout.row, layout.column].set(theta[1:-1])
-    matrix = entries[:-1]  # O
-    shift = entries[-1]  # b
 
-    # log of both terms of p' = (1 − ε) softmax(η) + ε ρ; `logaddexp` below gives the log of their sum. The sigmoid of
-    # theta[-1], logit ε, is ε, and that of −logit ε is 1 − ε. z @ O is Σ_d z_d O_dc, as Oᵀz elsewhere.
-    eta = jnp.exp(theta[0]) * z + calibration.scale * (z @ matrix) + shift
+    # 2. O (c, c) and b (c,), with 0 for all entries that are no parameters.
+    c = len(calibration.rho)
+    o_and_b = jnp.zeros((c + 1, c)).at[layout.row, layout.column].set(theta[1:-1])
+    o = o_and_b[:-1]
+    b = o_and_b[-1]
+
+    # 3. η (n, c), and the logs of (1 − ε) softmax(η) and of ε ρ. sigmoid(logit ε) = ε, and sigmoid(−logit ε) = 1 − ε.
+    eta = jnp.exp(theta[0]) * z + calibration.scale * (z @ o) + b  # row i of z @ o is Oᵀz_i
     of_q = jax.nn.log_sigmoid(-theta[-1]) + jax.nn.log_softmax(eta)  # (n, c)
     of_rho = jax.nn.log_sigmoid(theta[-1]) + jnp.log(calibration.rho)  # (c,)
+    log_proba = jnp.logaddexp(of_q, of_rho)  # the log of their sum
 
-    # The likelihood: a row's log probability counts as often as its weight says.
+    # 4. The labels. A row's log probability counts as often as its weight says.
     with numpyro.plate("row", len(z)), numpyro.handlers.scale(scale=jnp.asarray(weight)):
-        numpyro.sample("y", dist.Categorical(logits=jnp.logaddexp(of_q, of_rho)), obs=jnp.asarray(index))
+        numpyro.sample("y", dist.Categorical(logits=log_proba), obs=jnp.asarray(index))
 
 
 def most_probable(maps: tuple[CalibrationMap, ...]) -> CalibrationMap:

@@ -372,26 +372,32 @@ def has_sparse_classes(posterior: NaiveBayes) -> bool:
 
 
 def _concentrations(block: Any) -> list[np.ndarray]:
-    """Concentrations of a block's beta, Dirichlet and gamma marginals, divided by the smallest that chains need.
+    """Concentrations of a block's parameters, divided by the smallest with which NumPyro's chains mix.
 
-    So those below 1 are too small. There is an array for each set of them, in the shape of the parameter. A Dirichlet
-    vector has the concentrations of its beta marginals: share k of Dirichlet(α) is Beta(α_k, Σ_j α_j − α_k).
+    So those below 1 are too small: the mass of a parameter θ piles up at an end of its range. Which of them count
+    depends on the marginal of θ and on how the block holds it:
+
+        held as       marginal of θ      ends that count
+        logit_theta   Beta(a, b)         0, by a, and 1, by b
+        log_theta     Beta(a, b)         0, by a. It is one of K shares; near 1 all others are near 0, and are counted
+        log_rate …    Gamma(a, …)        0, by a
+
+    Returns
+    -------
+    for each parameter and end an array in the shape of the parameter, such as (c, d)
     """
-    marginals = block.marginals()
+    marginals = block.marginals()  # by the name of θ, frozen distributions of `scipy.stats`
     concentrations = []
     for parameter in block.parameters:
-        # a block may hold θ as log_theta or logit_theta; its marginal is that of θ
-        marginal = marginals.get(parameter.removeprefix("log_").removeprefix("logit_"))
-        law = getattr(getattr(marginal, "dist", None), "name", "")  # as `scipy.stats` calls it
-
-        # θ near 0: Beta(a, b) and Gamma(a, …) have the concentration a there
-        if law in ("beta", "gamma"):
+        theta = parameter.removeprefix("log_").removeprefix("logit_")
+        marginal = marginals.get(theta)
+        law = getattr(getattr(marginal, "dist", None), "name", "")  # such as "beta"; "" of any other object
+        has_end_at_0 = law in ("beta", "gamma")
+        has_end_at_1 = law == "beta" and parameter.startswith("logit_")
+        if has_end_at_0:
             a = np.asarray(marginal.args[0])
             concentrations.append(a / _LEAST_CONCENTRATION)
-
-        # θ near 1, where Beta(a, b) has the concentration b. That matters of a probability of its own (logit). Of
-        # shares (log) 1 − θ is the sum of the others, whose concentrations are in the list already
-        if law == "beta" and parameter.startswith("logit_"):
+        if has_end_at_1:
             b = np.asarray(marginal.args[1])
             concentrations.append(b / _LEAST_UPPER)
     return concentrations

@@ -291,7 +291,7 @@ class _Check(NamedTuple):
     reference : (c, f, f) m_cjk
     root_n : (c,) √n_c
     terms : (c, f, f) √n_c |r_cjk − m_cjk| of the usable pairs, 0 elsewhere
-    limit : the largest T of the drawn tables
+    limit : the largest term of the drawn tables
     """
 
     observed: Float[np.ndarray, "c f f"]
@@ -306,34 +306,39 @@ def _compare_with_drawn_tables(
 ) -> _Check:
     """The correlations of the rows, what the model expects of them, and how far off 99 drawn tables are at most.
 
-    r_cjk is the rank correlation of columns j and k in class c, m_cjk what the model expects, the mean over 50 drawn
-    tables. T is the largest √n_c |r_cjk − m_cjk| of a table, over all classes and pairs. The limit is the largest T of
-    99 further tables. If the model is right, the T of the rows is one of 100 equally distributed ones, and is the
-    largest with probability 1/100.
+    It is a Monte Carlo test. A table has as many rows as the data, with the same labels; drawn tables follow the model.
+
+    1. Every table has rank correlations r: one for each class c and pair of columns (j, k), an array (c, f, f) of f
+       columns.
+    2. What the model expects of them, m, is the mean over 50 drawn tables.
+    3. The statistic of a table is its largest √n_c |r − m|, over all classes, with n_c rows each, and all pairs.
+    4. The limit is the largest statistic of 99 further tables. If the model is right, the statistic of the rows is one
+       of 100 equally distributed numbers, and is the largest with probability 1/100.
 
     Parameters
     ----------
     sample : the rows, and the model that tables are drawn from
     is_usable : whether a class and pair of columns counts
     """
-    # m_cjk, (c, f, f)
+    # m, (c, f, f)
     reference = np.sum([_drawn_correlations(sample, rng) for _ in range(_REFERENCE)], 0) / _REFERENCE
 
-    # T of 99 further tables
+    # √n_c, and 0 for pairs that are not used
     root_n = np.sqrt([len(members) for members in sample.members])  # (c,)
-    weight = root_n[:, None, None] * is_usable  # (c, f, f), 0 for pairs that are not used
-    largest_of_tables = []
-    for _ in range(_TABLES):
-        drawn = _drawn_correlations(sample, rng)
-        largest_of_tables.append(float((weight * abs(drawn - reference)).max()))
+    weight = root_n[:, None, None] * is_usable  # (c, f, f)
 
-    # the same terms of the rows themselves
-    observed = _correlations(sample, sample.cells)  # r_cjk, (c, f, f)
+    def terms_of(correlations: np.ndarray) -> np.ndarray:
+        """√n_c |r − m| of the correlations r of a table, (c, f, f)."""
+        return weight * abs(correlations - reference)
+
+    # the largest term of each of 99 further tables, and the terms of the rows themselves
+    largest_of_tables = [float(terms_of(_drawn_correlations(sample, rng)).max()) for _ in range(_TABLES)]
+    observed = _correlations(sample, sample.cells)  # (c, f, f)
     return _Check(
         observed=observed,
         reference=reference,
         root_n=root_n,
-        terms=weight * abs(observed - reference),
+        terms=terms_of(observed),
         limit=max(largest_of_tables),
     )
 

@@ -416,7 +416,7 @@ def _with_field(block: Any, name: str, change: Callable[[float], np.ndarray], st
 
 
 def _changes(value: np.ndarray, field: Field, is_separable: bool) -> list[Callable[[float], np.ndarray]]:
-    """How the value of a field is changed by a relative step s: one function from s to the new value for each way.
+    """The ways in which the value of a field can be changed: functions from a relative step s to the changed value.
 
     - real numbers: by s times their size, or times 1 where they are smaller
     - positive numbers: all times 1 + s
@@ -432,20 +432,29 @@ def _changes(value: np.ndarray, field: Field, is_separable: bool) -> list[Callab
     is_separable : whether columns are independent, so that they share no total
     """
     kind = field.support.kind
-    if kind == "real":
-        return [lambda step: value + step * np.maximum(abs(value), 1)]
 
-    k = value.shape[-1]
-    changes: list[Callable[[float], np.ndarray]] = [lambda step: value * (1 + step)]
+    def shifted(step: float) -> np.ndarray:
+        return value + step * np.maximum(abs(value), 1)
+
+    if kind == "real":
+        return [shifted]
+    k = value.shape[-1]  # levels, columns, or columns of a matrix
+
+    def multiplied(step: float) -> np.ndarray:
+        return value * (1 + step)
+
+    def multiplied_differently(step: float) -> np.ndarray:
+        return value * (1 + step * np.cos(2 * np.arange(k)))
+
+    def with_other_correlations(step: float) -> np.ndarray:
+        factor = np.eye(k) + step * np.eye(k, k=-1)  # L
+        return factor @ value @ factor.T
+
     if kind == "matrix":
-        below_diagonal = np.eye(k, k=-1)
-        if k > 1:
-            changes.append(
-                lambda step: (np.eye(k) + step * below_diagonal) @ value @ (np.eye(k) + step * below_diagonal).T
-            )
-    elif field.axes[-1] == "level" or not is_separable:
-        changes.append(lambda step: value * (1 + step * np.cos(2 * np.arange(k))))
-    return changes
+        return [multiplied, with_other_correlations] if k > 1 else [multiplied]
+    if field.axes[-1] == "level" or not is_separable:
+        return [multiplied, multiplied_differently]
+    return [multiplied]
 
 
 def _scores(log_ratio: np.ndarray) -> np.ndarray:

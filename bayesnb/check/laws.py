@@ -318,35 +318,43 @@ def _evidence(block: Any, row: np.ndarray, k: int) -> float:
 
 
 def _derivatives(f: Callable[[np.ndarray], Any], reach: float) -> tuple[np.ndarray, np.ndarray]:
-    """First three derivatives at 0 of a smooth function of an array of arguments, (3,), and their rounding, (3,).
+    """First three derivatives at 0 of a smooth function, (3,), and bounds of their rounding, (3,).
 
-    The function is replaced by the polynomial through its values at Chebyshev nodes, f(reach · t) = Σ_j a_j T_j(t) for
-    t from −1 to 1, with T_j the Chebyshev polynomial of degree j. A derivative is then Σ_j a_j · (that of T_j).
-
-    Of a smooth function the true a_j decrease quickly: the first 25 are used, and the others should be 0. The largest
-    of them, ε, is the rounding error of a coefficient. If all a_j had the error ε, with the worst signs, a derivative
-    would be off by ε Σ_j |that of T_j|. Three times that is the bound which is returned.
+    1. The function is computed at Chebyshev nodes, and replaced by the polynomial through these values,
+       f(reach · t) = Σ_j a_j T_j(t) for t from −1 to 1, with T_j the Chebyshev polynomial of degree j.
+    2. A derivative of f is Σ_j a_j · (that of T_j).
+    3. Of a smooth function the true a_j decrease quickly: the first 25 are used, and the others should be 0. The
+       largest of them, ε, is the rounding error of a coefficient.
+    4. If all a_j had the error ε, with the worst signs, a derivative would be off by ε Σ_j |that of T_j|. Three times
+       that is the bound.
 
     Parameters
     ----------
     f : takes an array of arguments, and returns an array of as many values
     reach : how far from 0 the arguments are
     """
-    cheb = np.polynomial.chebyshev
-    coefficients = cheb.chebinterpolate(lambda t: f(reach * t), _DEGREE)  # a_j, (33,)
+    coefficients = np.polynomial.chebyshev.chebinterpolate(lambda t: f(reach * t), _DEGREE)  # a_j, (33,)
     used = coefficients[:_N_COEFFICIENTS]
     unused = coefficients[_N_COEFFICIENTS:]
 
-    # the k-th derivative of every T_j at 0, (25,), for k = 1, 2, 3. Column j of the unit matrix has the coefficients of
-    # T_j alone, `chebder` those of its derivative, and `chebval` the value at 0. The argument is x = reach · t, so that
-    # each d/dx is d/dt divided by reach
-    of_t = np.array(
-        [cheb.chebval(0.0, cheb.chebder(np.eye(_N_COEFFICIENTS), order)) / reach**order for order in (1, 2, 3)]
-    )  # (3, 25)
-
+    of_polynomials = _derivatives_of_polynomials(reach)  # of each T_j, (3, 25)
     error_of_coefficient = abs(unused).max()
-    rounding = 3 * error_of_coefficient * abs(of_t).sum(1)  # (3,)
-    return of_t @ used, rounding
+    rounding = 3 * error_of_coefficient * abs(of_polynomials).sum(1)  # (3,)
+    return of_polynomials @ used, rounding
+
+
+def _derivatives_of_polynomials(reach: float) -> np.ndarray:
+    """The first three derivatives at x = 0 of the Chebyshev polynomials T_j(x/reach), j = 0 … 24, as a table (3, 25).
+
+    By the chain rule the k-th derivative in x is that in t = x/reach, divided by reach^k.
+    """
+    cheb = np.polynomial.chebyshev
+    each_alone = np.eye(_N_COEFFICIENTS)  # column j has the coefficients of T_j: a 1 at position j
+    derivatives = []
+    for order in (1, 2, 3):
+        coefficients = cheb.chebder(each_alone, order)  # column j has those of the derivative of T_j
+        derivatives.append(cheb.chebval(0.0, coefficients) / reach**order)
+    return np.array(derivatives)
 
 
 # --- the laws of rows -----------------------------------------------------------------------------------------------
@@ -676,15 +684,18 @@ def _slopes(
 def estimates(case: Case) -> Iterator[Gap]:
     """Law 9: posterior mean, posterior mode and maximum likelihood estimate (MLE) are what their names say.
 
-    The mean must equal the means of the marginal distributions. At the mode the log posterior density, and at the MLE
-    the log likelihood, must have the slope 0 along every parameter. Slopes are measured as Newton steps, slope / minus
-    the curvature (`_slopes_at`). Parameters on the boundary of their space, such as a probability of 0, are left out.
-    Shares that form a distribution have to add up to one.
+    1. The mean equals the means of the marginal distributions.
+    2. At the mode the log posterior density has the slope 0 along every parameter.
+    3. At the MLE the log likelihood has the slope 0 along every parameter.
+
+    A gap of 2 and 3 is the Newton step to the maximum, slope / minus the curvature, relative to the spread of the
+    parameter in the posterior. Parameters on the boundary of their space, such as a probability of 0, are left out;
+    shares that form a distribution have to add up to one.
 
     Parameters
     ----------
     case : a block, which is the model of some columns by one family, as prior and as posterior; with rows `x` (n, d)
-        and their weights `r` (n, c). `sample` are positions of a few rows
+        and their weights `r` (n, c)
     """
     block = case.posterior
     yield from _means_of_marginals(block)
@@ -697,17 +708,24 @@ def estimates(case: Case) -> Iterator[Gap]:
         """Σ_i Σ_c r_ic log p(x_i | θ_c) of each of several θ, (points,)."""
         return (case.r * block.log_likelihood(theta, case.x)).sum((-2, -1))
 
-    # the distance of the quartiles of draws says how far a step from an estimate is. `to_sites` goes from the names of
-    # a block, which may hold logarithms (log_theta), to the parameters as NumPyro has them (theta)
-    draws = to_sites(block.sample(case.rng, (200,)))  # (200, …) by site
+    # `_slopes_at` yields the gaps of both; the spread says how long a small step from the estimate is
+    spread = _distances_of_quartiles(block, case.rng)
+    mle = block.mle(case.prior.suffstats(case.x, case.r))
+    yield from _slopes_at(case, "mode", log_posterior, block.mode(), spread)
+    yield from _slopes_at(case, "mle", log_likelihood, mle, spread)
+
+
+def _distances_of_quartiles(block: Any, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """How widely each parameter of a posterior is spread: the distance of the quartiles of 200 draws, by site.
+
+    Sites are NumPyro's names: a block may hold log_theta, and its site is theta.
+    """
+    draws = to_sites(block.sample(rng, (200,)))  # (200, …) by site
     spread = {}
     for name, value in draws.items():
         upper, lower = np.quantile(value, [0.75, 0.25], axis=0)
         spread[name] = upper - lower
-
-    mle = block.mle(case.prior.suffstats(case.x, case.r))
-    yield from _slopes_at(case, "mode", log_posterior, block.mode(), spread)
-    yield from _slopes_at(case, "mle", log_likelihood, mle, spread)
+    return spread
 
 
 def _means_of_marginals(block: Any) -> Iterator[Gap]:

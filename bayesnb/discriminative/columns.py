@@ -51,31 +51,31 @@ class ColumnLayout:
 
     @classmethod
     def of(cls, cells: Any, sizes: list[int], weight: np.ndarray, n_classes: int) -> "ColumnLayout":
-        """The layout that training rows give: the numbers in use, their bins, means and spreads, and shares of levels.
+        """The layout of the columns of the regression, learnt from training rows; it can then be applied to new rows.
 
-        The columns of the regression are then these numbers, the levels, and the same numbers in bins; those of the
-        linear term are the standardised numbers and the centred levels, or their principal axes.
+        It has what preprocessing must remember: which numbers vary, where their bins end, means and standard
+        deviations, shares of levels, and principal axes.
 
         Parameters
         ----------
-        cells : (n, columns) encoded rows, numbers before the codes of levels; or sparse counts
+        cells : (n, columns) encoded rows: numbers, then the codes 0 … k−1 of columns with levels; or sparse counts
         sizes : number of levels of each column of levels
         weight : (n,) weights of rows
         n_classes : number of classes, on which the number of bins depends
         """
-        # Encoded rows have the numbers first, then the codes 0 … k−1 of columns with levels. A number whose standard
-        # deviation is at most 1e-12 of its mean does not vary, beyond rounding, and is not used.
+        # 1. The numbers that vary. Of the others the standard deviation is within rounding, 1e-12 of the mean.
         numbers, codes = _numbers_and_codes(cells, sizes)  # (n, columns) each
-        spreads = [_spread(x, weight) for x in numbers.T]  # mean and standard deviation of each column
+        spreads = [_spread(x, weight) for x in numbers.T]  # weighted mean and standard deviation of each column
         used = [j for j, spread in enumerate(spreads) if spread.scale > _CONSTANT * abs(spread.mean)]
 
-        # Each number is also read in bins of equally many rows: 3 to 12 bins, by the number of rows, for the model of
-        # single columns; and four bins, the quarters, for the model of pairs. Of very many rows a sample is enough to
-        # find where bins end.
+        # 2. Bins with equally many rows each: 3 to 12 bins for the densities of single columns, and 4, the quarters,
+        # for those of pairs of columns. A sample of very many rows is enough to find where bins end.
         n_bins = _bin_count(weight.sum(), n_classes)
         sample = _sample_positions(len(weight))
         edges = [_edges(numbers[sample, j], weight[sample], n_bins) for j in used]
         quarters = [_edges(numbers[sample, j], weight[sample], 4) for j in used]
+
+        # 3. Means and standard deviations of the numbers, and the share of each level in its column.
         layout = cls(
             sizes=sizes,
             used=np.array(used, int),
@@ -87,24 +87,23 @@ class ColumnLayout:
             cut=float(np.log(max(weight.sum(), 2))),
         )
 
-        # The principal axes need the columns of the linear term, which the rest of the layout makes.
+        # 4. Principal axes of the columns, which the layout so far makes of the rows; None if there are few columns.
         return replace(layout, axes=layout._principal_axes(cells, weight, n_classes))
 
     def _principal_axes(self, cells: Any, weight: np.ndarray, n_classes: int) -> Any:
-        """Directions in which rows differ most, (columns, axes); None if there are no more columns than axes.
+        """Principal axes of the columns of the linear term, (columns, axes); None if there are few columns.
 
-        The linear term then has these axes instead of its columns. They are right singular vectors of the rows times
-        √weight.
+        They limit the number of coefficients: with many columns the linear term has a coefficient for each axis instead
+        of each column. The axes are the first right singular vectors of the rows.
 
         Parameters
         ----------
         cells, weight : (n, columns) encoded training rows, and their weights (n,)
-        n_classes : c; an axis needs c − 1 coefficients, whose number is limited
+        n_classes : c; an axis needs c − 1 coefficients
         """
-        # The number of axes is at most that of the rows, and so small that their coefficients, c − 1 for each axis, are
-        # no more than 1,500. Sparse counts, which may have very many columns, get 256 axes at most.
+        # 1. How many axes: no more than rows, and no more than 1,500 coefficients in all; of sparse counts, 256.
         n_rows = len(weight)
-        one_row = self.raw(cells[:1])  # a row is enough to know the columns of the linear term
+        one_row = self.raw(cells[:1])  # the columns of the linear term, (1, columns)
         n_columns = one_row.shape[1]
         max_axes = min(n_rows, _MAX_PARAMETERS // (n_classes - 1))
         if is_sparse(one_row):
@@ -112,10 +111,11 @@ class ColumnLayout:
         if n_columns <= max_axes:
             return None
 
-        # A singular value decomposition U D Vᵀ of the rows, each times the square root of its weight, so that a row of
-        # weight 2 counts as two rows. Its last factor Vᵀ has the axes as rows, the one with the most variation first.
+        # 2. The rows, or a sample of very many, times √weight: in sums of squares a row of weight 2 is then two rows.
         sample = _sample_positions(n_rows)
         rows = self.raw(cells[sample]) * np.sqrt(weight[sample])[:, None]
+
+        # 3. The singular value decomposition U D Vᵀ. Vᵀ has the axes as rows, that with the most variation first.
         if is_sparse(rows):
             _, _, axes = randomized_svd(rows, max_axes, random_state=0)  # never makes the rows dense
         else:

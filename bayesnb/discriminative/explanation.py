@@ -30,43 +30,53 @@ class Terms(NamedTuple):
 
 
 def contributions_of(terms: Terms, n_listed: int, focus: int | None, level: Scalar) -> Contributions:
-    """The terms of each row as entries: the class prior, the largest columns, pairs of columns, all others, averaging.
+    """What the largest columns of each row add to its log odds, with intervals over draws, as a table of entries.
 
-    Averaging is what the log odds of an average of probabilities have beyond the average of the log odds. It is not a
-    term of any draw, and so has no interval.
+    The log odds of a row are a sum of terms. Each row has these entries, each a sum of some terms: the class prior, the
+    largest columns, pairs of columns, and all other columns. The last entry, averaging, is what remains: the prediction
+    averages probabilities, and the log odds of an average are not the average of the log odds.
 
     Parameters
     ----------
-    terms : of the log odds
-    n_listed : columns that are listed of each row; the others share one entry
-    focus : class whose terms say which are largest; None takes any
+    terms : of the log odds of n rows, (d + 3, n, c): first the d columns, then pairs of columns, all counts, and the
+        class prior
+    n_listed : how many columns of each row have an entry of their own
+    focus : class whose terms say which columns are largest; None takes any
     level : posterior mass of the intervals
     """
-    tails = [(1 - level) / 2, (1 + level) / 2]
+    tails = [(1 - level) / 2, (1 + level) / 2]  # of 90 % intervals 0.05 and 0.95
     n_columns = terms.value.shape[0] - 3
-    drawn_total = terms.drawn.sum(1)  # (s, n, c)
-    total_low, total_high = np.quantile(drawn_total, tails, axis=0)
 
     row: list[int] = []
     feature: list[int] = []
     entries: list[_Entry] = []
     for i in range(terms.total.shape[0]):
+        # 1. Which terms each entry adds up. Positions from d on are pairs of columns, all counts, the class prior.
         listed = _largest_columns(terms.value[:n_columns, i], n_listed, focus)
         others = [*np.setdiff1d(np.arange(n_columns), listed), n_columns + 1]
-        members_of = {PRIOR: [n_columns + 2], **{j: [j] for j in listed.tolist()}, PAIRS: [n_columns], OTHERS: others}
+        members_of = {PRIOR: [n_columns + 2]}
+        members_of |= {j: [j] for j in listed.tolist()}
+        members_of |= {PAIRS: [n_columns], OTHERS: others}
+
+        # 2. Their sum by the prediction, and its interval over draws. Entries that are 0 in all draws are left out.
         for name, members in members_of.items():
             entry = _Entry.of(terms.value[members, i], terms.drawn[:, members, i], tails)
-            if name in (OTHERS, PAIRS) and not entry.high.any() and not entry.low.any():  # there are none
+            if name in (OTHERS, PAIRS) and not entry.high.any() and not entry.low.any():
                 continue
             row.append(i)
             feature.append(name)
             entries.append(entry)
-        averaging = terms.total[i] - terms.value[:, i].sum(0)
+
+        # 3. What remains. It is not a term of any draw, so that its interval is a point.
+        averaging = terms.total[i] - terms.value[:, i].sum(0)  # (c,)
         row.append(i)
         feature.append(AVERAGING)
         entries.append(_Entry(averaging, averaging, averaging, averaging))
 
-    value, mean, low, high = np.array(entries).swapaxes(0, 1)  # (t, c) each
+    # 4. All entries as arrays (entries, c), and the log odds themselves with their intervals.
+    value, mean, low, high = np.array(entries).swapaxes(0, 1)
+    drawn_total = terms.drawn.sum(1)  # of each draw, (s, n, c)
+    total_low, total_high = np.quantile(drawn_total, tails, axis=0)
     return Contributions(
         row=np.array(row),
         feature=np.array(feature),

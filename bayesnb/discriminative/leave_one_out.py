@@ -26,21 +26,23 @@ _NUMBERS = 1 << 19  # of t, z and their products at a time
 def loo_log_proba(
     rows: Regression, mode: WeightsMode, p: Table | None = None, precision: AbstractPrecision | None = None
 ) -> Table:
-    """log p(y = c | D₋ᵢ) of each row, (n, c): the prediction of row i by weights that were fitted without it, nearly.
+    """log p(y = c | x_i, all other rows), (n, c), of a softmax regression: leave-one-out without fitting it again.
 
-    The model is a softmax regression. A row has m = c − 1 *contrasts* a_i = Σ_j w_j t_ij + Bᵀ z_i, and K makes c log
-    odds of them: η_i = offset_i + K a_i. Fitted without the row, w and B would be others, and so would a_i. A refit is
-    replaced by one step of Newton's method from the mode of all rows, which shifts a_i by (I − G_i S_i)⁻¹ G_i r_i.
+    The log odds of a row are linear in m = c − 1 numbers a_i = Σ_j w_j t_ij + Bᵀ z_i, its *contrasts*. Fitted without
+    the row, w and B would be others, and so would a_i. One step of Newton's method from the fit to all rows gives
+    nearly the same, for each row:
 
-    - r_i (m,) and S_i (m, m) are gradient and Hessian, in a_i, of the loss −l_i log p_i,y(i) that leaves with the row.
-    - G_i (m, m), the *leverage*, is the covariance of a_i by Laplace's approximation.
+    1. the gradient r_i (m,) and the Hessian S_i (m, m), in a_i, of the loss −l_i log p_i,y(i) that is taken out;
+    2. the covariance G_i (m, m) of a_i under the posterior of w and B, by Laplace's approximation;
+    3. the change of a_i without the row, (I − G_i S_i)⁻¹ G_i r_i;
+    4. log p by the softmax of the log odds at the changed contrasts.
+
+    Rows of a group are left out together: they count as one row that has the contrasts of all of them.
 
     Parameters
     ----------
-    rows : training rows, whose t_i saw no label of row i. `weight` is how much a row counts in the fit, and
-        `leaving_weight`, l_i, the part of it that is taken away when the row is left out: 1 where the weight counts
-        equal rows, of which one leaves; all of the weight where it is the importance of the row. Rows with the same
-        number in `group` leave together
+    rows : training rows; `leaving_weight` is l_i, how much of the weight of a row is taken out: 1 if the weight counts
+        equal rows, of which one is left out, and all of it if it is an importance. `group` numbers the groups, if any
     mode : w and B that were fitted to all rows
     p, precision : (n, c) class probabilities, and the factored Hessian of −log posterior, at the mode; both are
         computed if they are not given
@@ -49,55 +51,59 @@ def loo_log_proba(
         p = np.exp(rows.log_proba(mode.w, mode.b))
     if precision is None:
         precision = precision_at(rows, mode, p)
-    gradient = residuals(rows, p, rows.leaving_weight)  # r_i of each row, (n, m)
-    shift = np.empty(gradient.shape)  # of the contrasts of each row when it is left out, (n, m)
-    single, groups = _leaving_together(rows)  # positions of rows that leave alone; and of the members of each group
 
-    # In batches, because the leverage needs `width` numbers for each row.
-    width = rows.t.shape[1] * rows.n_parameters
-    for batch in batches(len(single), max(1, _NUMBERS // width)):
+    gradient = residuals(rows, p, rows.leaving_weight)  # r_i, (n, m)
+    change = np.empty(gradient.shape)  # of a_i, (n, m)
+    single, groups = _leaving_together(rows)  # positions of rows that are left out alone; of the rows of each group
+
+    # Steps 1 to 3 for rows that are left out alone: some at a time, as their covariances take much memory.
+    numbers_of_row = rows.t.shape[1] * rows.n_parameters
+    for batch in batches(len(single), max(1, _NUMBERS // numbers_of_row)):
         members = single[batch]
-        curvature = label_curvature(p[members], rows.leaving_weight[members])  # S_i of each row, (rows, m, m)
-        shift[members] = _shift_when_left_out(precision.leverage(members), curvature, gradient[members])
+        hessian = label_curvature(p[members], rows.leaving_weight[members])  # S_i, (members, m, m)
+        covariance = precision.leverage(members)  # G_i, (members, m, m)
+        change[members] = _change_of_contrasts(covariance, hessian, gradient[members])
 
+    # Steps 1 to 3 for groups, one after the other: the contrasts of all members have one covariance.
     for members in groups:
-        curvature = label_curvature(p[members], rows.leaving_weight[members])  # (members, m, m)
-        shift[members] = _shift_of_group(precision.group_leverage(members), curvature, gradient[members])
+        hessian = label_curvature(p[members], rows.leaving_weight[members])  # (members, m, m)
+        covariance = precision.group_leverage(members)  # (members · m, members · m)
+        change[members] = _change_of_contrasts_in_group(covariance, hessian, gradient[members])
 
-    # log p by the softmax of η_i = offset_i + K (a_i + shift_i).
-    return rows.log_proba(mode.w, mode.b, shift)
+    # Step 4.
+    return rows.log_proba(mode.w, mode.b, change)
 
 
-def _shift_of_group(
-    leverage: Float[np.ndarray, "q q"], curvature: Float[np.ndarray, "k m m"], gradient: Float[np.ndarray, "k m"]
+def _change_of_contrasts_in_group(
+    covariance: Float[np.ndarray, "q q"], hessian: Float[np.ndarray, "k m m"], gradient: Float[np.ndarray, "k m"]
 ) -> Float[np.ndarray, "k m"]:
-    """How far the m contrasts of each of k rows move when all these rows leave together.
+    """How much the m contrasts of each of k rows change when all these rows are left out together.
 
     The group is treated as one row whose contrasts are those of all its members, one after the other: q = k · m.
 
     Parameters
     ----------
-    leverage : covariance of all q contrasts
-    curvature, gradient : Hessian and gradient of the loss of each member in its own contrasts
+    covariance : of all q contrasts
+    hessian, gradient : of the loss of each member in its own contrasts
     """
     # The loss of a member depends on its own contrasts only: its Hessian is a block (m, m) on the diagonal of that of
     # the group, which is 0 elsewhere. `[None]` makes a table of one row.
-    of_all = linalg.block_diag(*curvature)  # (q, q)
-    shift = _shift_when_left_out(leverage[None], of_all[None], gradient.reshape(1, -1))  # (1, q)
-    return shift.reshape(gradient.shape)
+    of_all = linalg.block_diag(*hessian)  # (q, q)
+    change = _change_of_contrasts(covariance[None], of_all[None], gradient.reshape(1, -1))  # (1, q)
+    return change.reshape(gradient.shape)
 
 
-def _shift_when_left_out(
+def _change_of_contrasts(
     g: Float[np.ndarray, "b q q"], s: Float[np.ndarray, "b q q"], r: Float[np.ndarray, "b q"]
 ) -> Float[np.ndarray, "b q"]:
-    """How far the q contrasts of each of b rows move when the row leaves: (I − G S)⁻¹ G r, one step of Newton's method.
+    """How much the q contrasts of each of b rows change when the row is left out: (I − G S)⁻¹ G r, a step of Newton's.
 
-    A row of high leverage, with G S near I, moves far.
+    Contrasts are linear in the parameters. A row of high leverage, with G S near I, changes much.
 
     Parameters
     ----------
-    g : G = F H⁻¹ Fᵀ of each row, with H the Hessian of −log posterior, and F the derivative of the contrasts in the
-        parameters
+    g : G = F H⁻¹ Fᵀ of each row, the covariance of its contrasts by Laplace: H is the Hessian of −log posterior, and F
+        the derivative of the contrasts in the parameters
     s, r : Hessian and gradient of the row's own loss in its contrasts
     """
     # Without the row the Hessian is H − FᵀSF, and the gradient at the mode −Fᵀr. The step of the parameters is
@@ -105,9 +111,9 @@ def _shift_when_left_out(
     # F (H − FᵀSF)⁻¹ Fᵀ = G + G S (I − G S)⁻¹ G = (I − G S)⁻¹ G.
     q = g.shape[1]
     if q == 1:  # numbers in place of matrices: division is much faster than solving 1 × 1 systems
-        leverage = g[:, 0]  # (b, 1)
-        curvature = s[:, 0]
-        return leverage * r / (1 - leverage * curvature)
+        covariance = g[:, 0]  # (b, 1)
+        hessian = s[:, 0]
+        return covariance * r / (1 - covariance * hessian)
 
     column = r[..., None]  # r as (b, q, 1), for products with matrices
     return np.linalg.solve(np.eye(q) - g @ s, g @ column)[..., 0]

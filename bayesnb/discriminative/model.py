@@ -217,32 +217,29 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         # All is learnt by a copy, so that a fit that fails leaves this estimator as it was.
         new = clone(self)
-        new.reader_ = self._fitted_reader(X, y, sample_weight)  # a `MixedNB`, which encodes rows
 
-        # Encoded cells (n, columns), the position in `classes_` of each row's label as `code`, and weights.
+        # 1. Encode the rows: cells (n, columns), a class number `code` of each row, and weights.
+        new.reader_ = self._fitted_reader(X, y, sample_weight)  # a `MixedNB`, which knows columns and levels
         training = new._given_rows(X, y, sample_weight, groups)
 
-        # The layout says how encoded cells become columns of the regression: which numbers vary, where bins end, and
-        # how the linear term is centred and scaled.
+        # 2. Learn the columns of the regression: which numbers vary, where bins end, means and standard deviations.
         n_classes = len(new.classes_)
         new.layout_ = ColumnLayout.of(training.cells, new._level_counts(), training.weight, n_classes)
 
-        # Classes get new numbers that depend on their rows and not on their labels, so that relabelled classes are
-        # drawn alike. With the order 2 0 1 the class at position 2 of `classes_` gets the number 0, that at 0 the
-        # number 1, and that at 1 the number 2. So the positions 0 1 2 have the numbers 1 2 0, which is `argsort` of the
-        # order.
+        # 3. Number the classes by their rows, not by their labels, so that other labels give the same random draws. The
+        # order 2 0 1 gives the class at position 2 of `classes_` the number 0. So the classes at 0 1 2 have the numbers
+        # 1 2 0: this is `argsort` of the order.
         sums = new._class_sums(training)
         order = class_order(sums.of_columns, sums.weight)
         number_of_position = np.argsort(order)
         new.layout_ = replace(new.layout_, class_order=order)
         training = replace(training, code=number_of_position[training.code])
 
-        # Naive Bayes models of the densities p(x_j | y = c), and the log densities of each row given all other rows.
+        # 4. Fit the densities, and get log p(x_ij | y = c) of each row by the densities of all other rows.
         new.models_ = new._fitted_densities(training)
         rows = new._rows_for_weights(training)
 
-        # The most probable weights of these log densities, one mode for each pair of scales of their priors; and 200
-        # draws of the weights around these modes.
+        # 5. Fit the weights to them: the most probable ones for each pair of scales of their priors, and 200 draws.
         new.modes_ = find_modes(rows)
         new.draws_ = tuple(draw(rows, new.modes_, _N_DRAWS))
 
@@ -270,57 +267,58 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return reader
 
     def _class_sums(self, training: TrainingRows) -> "_ClassSums":
-        """What tells classes apart whatever their labels are: weighted sums over the rows of each, and its weight.
-
-        The sums are Σ_i w_i z_i over the rows i of each class, with w_i the weight of a row and z_i (r,) its columns of
-        the linear term.
+        """The weight of each class, and its weighted sums of columns: what tells classes apart whatever their labels.
 
         Parameters
         ----------
         training : encoded cells, the class number of each row as `code`, and weights
+
+        Returns
+        -------
+        `of_columns` (c, r), the sums Σ_i w_i z_i over the rows i of each class, with z_i (r,) the columns of the linear
+        term; and `weight` (c,), the sums Σ_i w_i
         """
         n_classes = len(self.classes_)
         sums: Any = 0  # then (c, r)
-        for part in batches(len(training.code), _FIT_ROWS):  # all of z may be too large for memory
+        for part in batches(len(training.code), _FIT_ROWS):  # z of all rows may be too large for memory
             code = training.code[part]
-            weighted_z = self.layout_.linear(training.cells[part]) * training.weight[part, None]  # w z, (rows, r)
-            # `bincount` adds up the numbers of a column over the rows of each class, (c,).
-            sums_of_columns = [np.bincount(code, column, n_classes) for column in weighted_z.T]
+            z = self.layout_.linear(training.cells[part])  # (rows, r)
+            weighted = z * training.weight[part, None]
+
+            # `bincount` adds up a column over the rows of each class, (c,).
+            sums_of_columns = [np.bincount(code, column, n_classes) for column in weighted.T]
             sums = sums + np.stack(sums_of_columns, 1)
         class_weight = np.bincount(training.code, training.weight, n_classes)
         return _ClassSums(sums, class_weight)
 
     def _fitted_densities(self, training: TrainingRows) -> list[Any]:
-        """The fitted models of the densities p(x | y = c), whose logarithms the regression weighs.
+        """The fitted naive Bayes models of the densities p(x | y = c), whose logarithms are the regression's columns.
+
+        1. A `MixedNB` with a density for each column: numbers, levels, and numbers in bins; or one for all counts.
+        2. A `OneDependenceNB` of whole rows, which sees pairs of columns. Numbers are binned in quarters for it.
 
         Parameters
         ----------
         training : encoded cells (n, columns), numbers before the codes of levels; the class number of each row; weights
-
-        Returns
-        -------
-        A `MixedNB` with a part for each column of the regression. Then, unless there is a single column or too many
-        levels, a `OneDependenceNB` of whole rows in quarters and levels, which sees pairs of columns
         """
         layout = self.layout_
         has_counts = is_sparse(training.cells)
-        estimators = self._column_estimators(has_counts)  # not fitted; one for each column, or one for all counts
+
+        # 1. A part of `MixedNB` is (name, estimator, columns). Counts are one part; else each column is a part.
+        estimators = self._column_estimators(has_counts)  # not fitted
         if not estimators:
             raise ValueError("`X` has no column that varies; give at least one")
-
-        # A part is (name, estimator, columns). Counts are one part of all columns; else each column is a part.
         parts = [(str(i), nb, slice(None) if has_counts else [i]) for i, nb in enumerate(estimators)]
         models: list[Any] = [MixedNB(parts)]
 
-        # The model of pairs takes numbers as their quarters of the rows. It counts each level of a column beside each
-        # of another, so that very many levels would take much memory and time.
+        # 2. It needs two columns. It counts each level beside each level of every other column, so that with very many
+        # levels it would take too much memory and time.
         pair_sizes = [*(len(edges) + 1 for edges in layout.quarters), *layout.sizes]  # levels of each of its columns
         if len(pair_sizes) > 1 and sum(pair_sizes) <= _MAX_PAIR_LEVELS:
             models.append(OneDependenceNB(min_categories=pair_sizes))
 
-        # Statistics of batches add up, so that this is a fit to all rows. `layout.columns` gives the rows in two forms,
-        # (columns of the first model) and (columns of the model of pairs). `zip` stops at the shorter list, so that the
-        # second form is not used where there is no model of pairs.
+        # Fit them batch by batch, which is the same as a fit to all rows: statistics add up. `layout.columns` gives the
+        # rows twice, as each of the two models takes them. `zip` stops after the first if there is no second model.
         classes = np.arange(len(self.classes_))
         for part in batches(len(training.code), _FIT_ROWS):
             rows = training.take(part)
@@ -331,27 +329,24 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     def _column_estimators(self, has_counts: bool) -> list[Any]:
         """The estimator of the density of each column of the regression, not fitted.
 
-        Three orders of columns are at work. Example: X has age, colour, height and a constant number.
+        A number has the estimator that the user chose for it in `parts`; levels and bins are categorical. Columns stand
+        in three different orders. Example: X has age, colour, height and a number that does not vary.
 
-            X                age colour height constant
-            encoded rows     age height constant | colour                  numbers, then levels
-            regression       age height | colour | age height in bins      without numbers that do not vary
-
-        A number of the regression has the estimator that the user gave it; levels and bins are categorical.
+            X                age, colour, height, constant
+            encoded rows     age, height, constant, colour                         numbers first
+            regression       age, height, colour, age in bins, height in bins      without numbers that do not vary
 
         Parameters
         ----------
         has_counts : whether the rows are sparse counts, which one estimator takes all together
         """
-        # In the order of X: the estimator of each column, by its position. A part of the reader is (name, estimator,
-        # positions of its columns).
+        # 1. By position in X. A part of the reader is (name, estimator, positions of its columns).
         layout = self.layout_
         of_position: dict[int, Any] = {}
         for _, estimator, columns in self.reader_.parts_:
             of_position |= dict.fromkeys(columns, estimator)
 
-        # In the order of encoded rows: the estimators of all numbers. A block is columns of X of one family; those of
-        # numbers have no levels.
+        # 2. In the order of encoded rows, the numbers alone. A block has some columns of X; numbers have no levels.
         of_numbers = []
         for block in self._blocks().values():
             if block.n_levels == 0:
@@ -359,38 +354,39 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         if has_counts:
             return of_numbers[:1]
 
-        # In the order of the regression: the numbers that vary, whose positions among all numbers are `layout.used`;
-        # columns of levels; and the numbers that vary in bins, of which there is one more than edges between them.
+        # 3. In the order of the regression. `layout.used` has the numbers that vary; k edges between bins make k + 1.
         of_used_numbers = [of_numbers[j] for j in layout.used]
         n_bins = [len(edges) + 1 for edges in layout.edges]
         of_levels_and_bins = [CategoricalNB(min_categories=n) for n in [*layout.sizes, *n_bins]]
         return of_used_numbers + of_levels_and_bins
 
     def _rows_for_weights(self, training: TrainingRows) -> Regression:
-        """The rows that the weights are fitted to, as the regression reads them: all, or a sample of very many.
+        """The data that the weights are fitted to: log densities of all rows, or of a sample of very many.
 
-        The log densities of a row are those of a model that lacks the row. The sample takes each class at its own rate
-        f_c, rare ones more often. Among the rows taken the odds of class c are then higher by the factor f_c. log f_c
-        in the offset, which is added to the log odds of each row, makes up for it, so that the weights are those of all
-        rows: see `sample_of`.
+        The densities of a row are those of all other rows. A sample takes a share f_c of the rows of class c, a larger
+        one of rare classes. The odds of class c among the sampled rows are therefore too high by the factor f_c. To
+        make up for it, log f_c is added to the offset of the log odds, and the weights are those for all rows.
 
         Parameters
         ----------
         training : all training rows, encoded, with class numbers and weights
         """
-        # The size of the regression. A model has one log density for each of its parts, and each is a column of it.
-        n_contrasts = len(self.classes_) - 1  # c − 1 numbers tell c log probabilities up to a constant
+        # 1. The size of the regression, on which that of the sample depends. It has a column t for each part of a model
+        # of densities, and c − 1 numbers of a row in each column.
+        n_contrasts = len(self.classes_) - 1
         n_columns = sum(len(model.model_.blocks_of_parts) for model in self.models_)
-        n_linear = self.layout_.linear(training.cells[:1]).shape[1]
+        n_linear = self.layout_.linear(training.cells[:1]).shape[1]  # columns z of the linear term
+
+        # 2. The positions of the sampled rows, and log f_c (c,).
         sample = sample_of(
             training,
             n_classes=len(self.classes_),
             n_parameters=n_columns + n_linear * n_contrasts,  # a weight of each column, and the matrix B
-            numbers_of_row=n_columns * n_contrasts + n_linear,  # t_i of the columns, and z_i of the linear term
+            numbers_of_row=n_columns * n_contrasts + n_linear,  # in t and z
         )
-        rows = self._without_own_label(training.take(sample.rows), is_fitted=True)
 
-        # Of class c a share f_c of the rows was taken. The offset is the log odds before any column, and gets log f_c.
+        # 3. Their densities and other data.
+        rows = self._without_own_label(training.take(sample.rows), is_fitted=True)
         return replace(rows, offset=rows.offset + sample.log_rate)
 
     @property
@@ -403,23 +399,24 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _blocks(self) -> "dict[str, _Block]":
-        """Blocks of columns by name: first those of numbers, then those of levels. Encoded rows have this order.
+        """Which columns of X stand together in encoded rows, and how many levels they have.
 
-        A block is columns of X that the reader models by one prior, such as all those with three levels.
+        A *block* is columns of X that share one prior, such as all that have three levels. In encoded rows the blocks
+        of numbers stand first, then those of levels: the result has this order. Example: {"normal": columns 0 and 2,
+        no levels; "categorical": column 1, three levels}.
         """
-        # what a block is made of is known from its prior: yes/no cells are read as two levels, 0 and 1
         columns = self.reader_.model_.block_columns  # positions in X, by name of the block
         of_numbers = {}
         of_levels = {}
         for name, block in self.reader_.model_.prior.blocks.items():
-            kind = block.cells_.kind
-            if kind == "yes/no":
-                of_levels[name] = _Block(columns[name], n_levels=2)
-            elif kind == "levels":
-                # α, (class, column, level), are pseudo-counts of a Dirichlet prior, one for each level.
-                of_levels[name] = _Block(columns[name], n_levels=block.alpha.shape[-1])
-            else:
-                of_numbers[name] = _Block(columns[name], n_levels=0)
+            match block.cells_.kind:
+                case "yes/no":
+                    of_levels[name] = _Block(columns[name], n_levels=2)
+                case "levels":
+                    n_levels = block.alpha.shape[-1]  # α (class, column, level) are the prior's pseudo-counts
+                    of_levels[name] = _Block(columns[name], n_levels=n_levels)
+                case _:
+                    of_numbers[name] = _Block(columns[name], n_levels=0)
         return of_numbers | of_levels
 
     def _level_counts(self) -> list[int]:
@@ -435,22 +432,25 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return counts
 
     def _cells(self, X: Any) -> Any:
-        """Encoded rows, (n, columns): numbers, then codes of levels, NaN where missing. Sparse counts stay sparse.
+        """Encoded rows, one array (n, columns): numbers, then codes of levels, NaN where missing; or sparse counts.
 
         Parameters
         ----------
         X : rows in any form that the reader, a fitted `MixedNB`, accepts
         """
-        rows = self.reader_.model_.encode(X)  # a table (n, columns) for each block, by its name
-        names = [*self._blocks()]  # blocks of numbers first, then those of levels
+        # The reader makes a table of each block, the columns that share one prior. They are put side by side, numbers
+        # before levels.
+        table_of_block = self.reader_.model_.encode(X)
+        names = [*self._blocks()]
         if len(names) > 1:
-            return np.hstack([rows[name] for name in names])
+            return np.hstack([table_of_block[name] for name in names])
 
-        # A single block. Counts become sparse if their density is no product over the columns (not `separable`): that
-        # is so of the multinomial only, whose columns share the total of a row. Poisson counts are numbers like others.
+        # A single block may be the counts of a multinomial: then the rows become sparse. Other counts, such as those of
+        # Poisson, are like other numbers. They differ in that their density is a product over columns, `separable`.
+        table = table_of_block[names[0]]
         block = self.reader_.prior_.blocks[names[0]]
         is_multinomial = block.cells_.kind == "counts" and not block.unwrapped.separable
-        return sparse.csr_array(rows[names[0]]) if is_multinomial else rows[names[0]]
+        return sparse.csr_array(table) if is_multinomial else table
 
     def _given_rows(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> TrainingRows:
         """The rows, classes and weights of a fit; classes are positions in `classes_`, and copies are merged.
@@ -485,10 +485,10 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return self._without_own_label(training, is_fitted=False)
 
     def _without_own_label(self, training: TrainingRows, is_fitted: bool) -> Regression:
-        """What the regression reads of training rows, each of them left out of its own densities.
+        """The data of the regression for training rows, each by the densities of all other rows.
 
-        A density fitted to row i itself knows its label, so that log p(x_i | y) would look more trustworthy than it is.
-        Each row is therefore predicted by exact leave-one-out, from all other rows D₋ᵢ. Rows of a group leave together.
+        Densities that were fitted to row i know its label, so that log p(x_i | y) would look more trustworthy than it
+        is. They are therefore taken from exact leave-one-out. With groups, all rows of a group are left out together.
 
         Parameters
         ----------
@@ -497,62 +497,66 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        Regression of n rows: offset (n, c) with log p(y = c | D₋ᵢ); t (n, c − 1, columns), which says the same as the
-        log densities log p(x_ij | y = c, D₋ᵢ) of the columns j up to a constant of the row, in c − 1 numbers, its
-        contrasts; the linear columns z (n, r); labels and weights
+        Regression with, for each row,
+
+        - `offset` (n, c): log p(y = c | all other rows)
+        - `t` (n, c − 1, columns): the log densities log p(x_ij | y = c, all other rows) of each column j, whose c
+          numbers say the same as c − 1, up to a constant of the row
+        - `z` (n, r): the columns of the linear term
+        - one-hot labels, weights and groups
         """
-        # The tables below are filled batch by batch. A model of densities has one column of t for each of its parts.
         n_classes = len(self.classes_)
         n = len(training.code)
-        n_columns = sum(len(model.model_.blocks_of_parts) for model in self.models_)
+        n_columns = sum(len(model.model_.blocks_of_parts) for model in self.models_)  # a part has one density
         offset = np.empty((n, n_classes))
         t = np.empty((n, n_classes - 1, n_columns))
         z = []
 
-        # Batches save memory. The rows of a group leave together, so that they must not be in different batches.
+        # Batches save memory. With groups there is one batch only, as a group must not be divided.
         for part in self._row_slices(n, is_whole=training.group is not None):
             rows = training.take(part)
 
-            # Leave-one-out of each model has a table log p(x_ij | y = c, D₋ᵢ), (rows, c), for each column j.
+            # Leave-one-out of each model of densities: a table log p(x_ij | y = c) of each column j, (rows, c).
             results = self._loo_results(rows, is_fitted)
             tables: list[Any] = []
             for result in results:
                 tables += result.by_block.values()
 
-            offset[part] = results[0].log_prior  # log p(y = c | D₋ᵢ), by the model of single columns
-            t[part] = self.layout_.contrasts_of(np.stack(tables))  # c log densities as c − 1 numbers
+            offset[part] = results[0].log_prior
+            t[part] = self.layout_.contrasts_of(np.stack(tables))  # c numbers as c − 1
             z.append(self.layout_.linear(rows.cells))
         return Regression(
             offset=offset,
             t=t,
             z=np.concatenate(z),
-            label=np.eye(n_classes)[training.code],  # one-hot
+            label=np.eye(n_classes)[training.code],
             weight=training.weight,
             leaving=training.leaving,
             group=training.group,
         )
 
     def _loo_results(self, rows: TrainingRows, is_fitted: bool) -> list[LooResult]:
-        """Exact leave-one-out of the rows by each model of densities: a table (n, c) for each column of the regression.
+        """Exact leave-one-out of rows by each model of densities: log p(x_ij | y = c, all other rows) of each column.
+
+        The public method `loo` first checks that the rows are those of the fit, by looking at all sums over rows. In
+        `fit` they are, and the check is skipped for speed; otherwise the results are the same.
 
         Parameters
         ----------
-        rows : training rows
-        is_fitted : whether these are certainly the rows of the fit. Rows that a user gives may be others: the public
-            `loo` refuses them, after a look at all of the statistics, which `fit` need not take
+        rows : training rows: encoded cells, class numbers, weights and groups
+        is_fitted : True in `fit`; False for rows that a user gives, who may give others
         """
         results = []
-        for model, x in self._rows_by_model(rows.cells):
-            labels = model.classes_[rows.code]  # the models of densities have class numbers as their labels
-            if is_fitted:
-                # What `loo` does after its checks. "kept": a prior that the rows scale stays that of all rows.
-                # `encoded` are the rows by block, and `index` the class of each.
-                encoded, index = model.model_.encode_labelled(x, labels)
-                with np.errstate(invalid="ignore", divide="ignore"):  # a density may be 0
-                    result = leave_out(model.model_, encoded, index, rows.weights, rows.group, "kept")
-            else:
-                result = model.loo(x, labels, rows.weights, groups=rows.group)
-            results.append(result)
+        for model, x in self._rows_by_model(rows.cells):  # `x` are the cells as this model takes them
+            labels = model.classes_[rows.code]  # the labels of these models are class numbers
+            if not is_fitted:
+                results.append(model.loo(x, labels, rows.weights, groups=rows.group))
+                continue
+
+            # What `loo` does after its check. "kept": a prior that is scaled by the data stays that of all rows.
+            encoded, index = model.model_.encode_labelled(x, labels)  # cells by block, and class positions
+            with np.errstate(invalid="ignore", divide="ignore"):  # a density may be 0
+                results.append(leave_out(model.model_, encoded, index, rows.weights, rows.group, "kept"))
         return results
 
     def _new_rows(self, cells: Any) -> Regression:
@@ -612,42 +616,46 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return self.layout_.in_label_order(np.stack(draws))
 
     def _drawn_rows(self, cells: Any, n_draws: int, rng: np.random.Generator) -> "Iterator[_DrawnRows]":
-        """Rows as draws of the weights and of the parameters of the densities read them, one draw after the other.
+        """The data of the regression for some rows, under one draw after the other of all parameters of the model.
+
+        The parameters are those of the densities p(x_j | y = c), which are drawn here from their posterior, and the
+        weights w and B of the regression, of which `fit` made 200 draws.
 
         Parameters
         ----------
         cells : (n, columns) encoded rows
         n_draws, rng : number of draws, and where their random numbers come from
         """
-        # What all draws share: the offset and the linear columns of the rows; and for each model of densities its rows
-        # by block, and the names of the blocks that make each column of the regression.
+        # What all draws share: offset and z of the rows, and their cells as each model of densities takes them. A
+        # column of the regression is a density of one or more blocks of a model.
         rows = self._new_rows(cells)
         encoded_rows = []
         for model, x in self._rows_by_model(cells):
-            encoded_rows.append(_EncodedRows(model, model.model_.encode(x), [*model.model_.blocks_of_parts.values()]))
+            blocks_of_columns = [*model.model_.blocks_of_parts.values()]
+            encoded_rows.append(_EncodedRows(model, model.model_.encode(x), blocks_of_columns))
 
-        # The 200 draws of the fit are used in turn, in random order: for 500 draws each of them twice or three times.
-        w, b = self.draws_  # weights (200, columns), and B (200, r, c − 1)
+        # The 200 draws of the weights in random order; of 500 draws each is used twice or three times.
+        w, b = self.draws_  # (200, columns) and (200, r, c − 1)
         for k in rng.permutation(np.arange(n_draws) % len(w)):
-            # log p(x_ij | y = c, θ) of each column j by drawn parameters θ of each model, (columns of the model, n, c).
+            # A draw θ of the parameters of each model, and log p(x_ij | y = c, θ) of its columns, (columns, n, c).
             tables = []
             for encoded in encoded_rows:
                 posterior = encoded.model.posterior_
                 theta = posterior.sample(rng)
                 tables.append(posterior.log_parts(encoded.rows, encoded.columns, theta))
 
-            # Their contrasts take the place of those by the posterior mean, under the drawn weights.
-            yield _DrawnRows(replace(rows, t=self.layout_.contrasts_of(np.concatenate(tables))), w[k], b[k])
+            # As t (n, c − 1, columns), which takes the place of that by all of the posterior.
+            t = self.layout_.contrasts_of(np.concatenate(tables))
+            yield _DrawnRows(replace(rows, t=t), w[k], b[k])
 
     # --- what the columns do ----------------------------------------------------------------------------------------
 
     def _owners(self, cells: Any) -> "_Owners":
-        """The column of X that each column of the regression is made of, as a position in the table of `explain`.
+        """For each column of the regression, the column of X that it is made of: a number 0 … d − 1.
 
-        Positions 0 … d − 1 are the d columns of X, d stands for pairs of columns, and d + 1 for all counts together.
-
-        The regression has columns t, log densities, and z of its linear term. Example: X has a number (0) and a column
-        of three levels (1), so that d = 2.
+        The regression has columns t, log densities, and columns z of a linear term. Two numbers stand for more than one
+        column of X: d for pairs of columns, d + 1 for all counts together. Example: X has a number (0), and a column of
+        three levels (1), so that d = 2.
 
             t    number, levels, number in bins, pairs                        0 1 0 2
             z    standardised number, one column for each of three levels     0 1 1 1
@@ -656,19 +664,21 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         ----------
         cells : (n, columns) encoded rows; only whether they are sparse counts matters
         """
+        # The column of X that each encoded cell comes from.
         layout = self.layout_
         d = self.n_features_in_
         columns_of_blocks = [block.columns for block in self._blocks().values()]
-        in_x = np.concatenate(columns_of_blocks)  # position in X of each cell of a row
+        in_x = np.concatenate(columns_of_blocks)
         if is_sparse(cells):  # t has one density of all counts; z has each of them
             return _Owners(of_t=np.array([d + 1]), of_z=in_x)
 
-        # Encoded rows have all numbers first, of which those that vary are used, and then the columns of levels.
+        # Encoded rows have numbers first, of which those that vary are used, and then columns of levels.
         n_numbers = len(in_x) - len(layout.sizes)
         numbers = in_x[:n_numbers][layout.used]
         levels = in_x[n_numbers:]
-        has_pairs = len(self.models_) > 1  # the model of pairs is the second, if there is one
-        pairs = [d] if has_pairs else []
+
+        # Pairs have a column of t if there is a second model of densities.
+        pairs = [d] if len(self.models_) > 1 else []
         return _Owners(
             of_t=np.concatenate([numbers, levels, numbers, pairs]).astype(int),
             of_z=np.concatenate([numbers, np.repeat(levels, layout.sizes)]).astype(int),
@@ -697,40 +707,57 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         return added
 
     def _terms(self, rows: Regression, cells: Any, w: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "k n c"]:
-        """What each column of X adds to the log probabilities η of n rows by one set of weights, in nats.
+        """How much each column of X adds to the log odds of each class, for n rows and given weights, in nats.
+
+        The log odds are η = offset + Σ_j w_j K t_j + K Bᵀz. The columns of K (c, c − 1) are fixed. A column of X makes
+        several columns j of t, and several columns of z: what they add is summed.
 
         Parameters
         ----------
-        rows : t, z and offset of the rows
+        rows : offset (n, c), t (n, c − 1, columns) and z of the rows
         cells : the same rows, encoded
-        w, b : weights of the columns, and coefficients B of the linear term
+        w, b : weights of the columns of t, and coefficients B of z
 
         Returns
         -------
-        (d + 3, n, c) terms of η: of the d columns of X, of pairs of columns, of all counts, and of the class prior
+        (d + 3, n, c): of the d columns of X, of pairs of columns, of all counts together, and of the class prior
         """
-        layout = self.layout_
-        k = contrasts(len(self.classes_))  # K, (c, c − 1)
-        owners = self._owners(cells)  # which of the d + 3 terms each column of t and z belongs to
-        raw = self.layout_.raw(cells)  # (n, r) columns of the linear term before they are turned to principal axes
-        if is_sparse(raw):
-            raw = raw.toarray()
+        k = contrasts(len(self.classes_))  # K
 
-        # z is raw · axes, so that axes · B are the coefficients of the raw columns. The last row of B belongs to the
-        # constant column of z, and so to the class prior.
-        slopes = b[:-1] if layout.axes is None else layout.axes @ b[:-1]
+        # 1. w_j K t_ij of each column j of t. The product has the axes (n, c, columns), which become (columns, n, c).
+        of_t = (k @ (rows.t * w)).transpose(2, 0, 1)
 
-        # K (w_j t_ij) for each column j of t, and K (b_j z_ij) for each raw column of z.
-        of_t = (k @ (rows.t * w)).transpose(2, 0, 1)  # (columns of t, n, c)
-        of_z = raw.T[:, :, None] * (slopes @ k.T)[:, None]  # (raw columns, n, c)
+        # 2. The same for the columns of the linear term, (columns of z, n, c).
+        of_z = self._added_by_linear_columns(cells, b)
 
-        # Several columns of the regression belong to one column of X: `add.at` sums them, where `+=` with a list of
-        # repeated positions would keep the last only.
-        terms = np.zeros((self.n_features_in_ + 3, len(raw), len(k)))
+        # 3. Sum them by column of X. `owners.of_t` has for each column of t the position of its sum: 0 1 0 2 adds the
+        # first and the third column of t at position 0. `add.at` does so, where `+=` would keep the third only.
+        owners = self._owners(cells)
+        terms = np.zeros((self.n_features_in_ + 3, rows.n_rows, len(k)))
         np.add.at(terms, owners.of_t, of_t)
         np.add.at(terms, owners.of_z, of_z)
+
+        # 4. The class prior, which the last row of B belongs to: that of the constant column of z.
         terms[-1] += rows.offset + k @ b[-1]
         return terms
+
+    def _added_by_linear_columns(self, cells: Any, b: np.ndarray) -> Float[np.ndarray, "columns n c"]:
+        """How much each column but the constant of the linear term K Bᵀz adds to the log odds of each class.
+
+        If z are principal axes, z = columns · axes, then axes · B are the coefficients of the columns themselves.
+
+        Parameters
+        ----------
+        cells : n encoded rows
+        b : (r, c − 1) coefficients B; the last row is that of the constant column
+        """
+        columns = self.layout_.raw(cells)  # standardised numbers and levels, (n, columns)
+        if is_sparse(columns):
+            columns = columns.toarray()
+        axes = self.layout_.axes
+        coefficients = b[:-1] if axes is None else axes @ b[:-1]  # (columns, c − 1)
+        of_classes = coefficients @ contrasts(len(self.classes_)).T  # times Kᵀ, (columns, c)
+        return columns.T[:, :, None] * of_classes[:, None]
 
     def _shares_in_row(self, rows: Regression) -> Float[np.ndarray, "modes n"]:
         """How much each mode counts in the mean of the log odds η of each row; the shares of a row add up to 1.
@@ -769,25 +796,26 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "modes_")
         labels = self.classes_.tolist()
-        check_choice("against", against, (None, *labels))
+        check_choice("against", against, (None, *labels))  # ValueError unless it is one of these
 
-        # Terms of log p of each class: of the d columns of X, of pairs of columns, of all counts, and of the class
-        # prior. "(averaging)" is log p of the prediction minus the sum of these, so that all terms together are log p.
+        # 1. Terms of log p of each class, up to a constant of the row: of the d columns of X, of pairs of columns, of
+        # all counts, and of the class prior.
         cells = self._cells(X)  # encoded, (n, columns)
-        rows = self._new_rows(cells)  # what the regression reads of them
+        rows = self._new_rows(cells)  # data of the regression
         added = self._contributions(rows, cells)  # (d + 3, n, c)
+
+        # 2. The last term is log p of the prediction minus all of these: averaging.
         averaging = self._log_mean_proba(rows) - added.sum(0)  # (n, c)
         terms = np.concatenate([added, averaging[None]])  # (d + 4, n, c)
-        table = self.layout_.in_label_order(terms.swapaxes(0, 1))  # (n, d + 4, c)
 
-        # `odds` turns log p of c classes into log odds of each. It is linear, so that it can be applied to each term by
-        # itself.
-        odds = odds_against(len(labels), None if against is None else labels.index(against))
-        contributions = odds(table)
+        # 3. Log odds in the place of log p. This is linear, so that it can be applied to each term.
+        position = None if against is None else labels.index(against)
+        contributions = self._log_odds(terms.swapaxes(0, 1), position)  # (n, d + 4, c)
 
-        # A line of the frame for each cell of the table, with rows outermost and classes innermost.
+        # 4. A line of the frame for each number: rows outermost, classes innermost.
         names = [*self.model_.labels_of_features(feature_names).tolist(), *_BESIDE]
-        index = pd.MultiIndex.from_product([range(len(table)), names, labels], names=["row", "feature", "class_"])
+        lines = [range(rows.n_rows), names, labels]
+        index = pd.MultiIndex.from_product(lines, names=["row", "feature", "class_"])
         frame = pd.Series(contributions.ravel(), index, name="contribution").reset_index()
         return frame if against is None else frame[frame["class_"] != against]
 
@@ -802,15 +830,13 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         n_draws: int = 200,
         seed: int | np.random.Generator | None = 0,
     ) -> tuple[Contributions, int | None]:
-        """What each column of a few rows adds to the log odds, as arrays with intervals over draws.
-
-        The means and intervals are those of draws of the weights and of the densities. `value` is that of `explain`.
+        """What each column of a few rows adds to the log odds, as in `explain`, with intervals over posterior draws.
 
         Parameters
         ----------
         X : (n, d) rows, as in `predict`; all draws of all of them are held in memory
         against : the class that the odds are against; None is the other class, or the geometric mean of all others
-        n : columns to list of each row; None lists all
+        n : columns to list of each row, the largest; None lists all
         focus : position of the class by which columns are large; None takes any
         level, n_draws, seed : posterior mass of the intervals; number of draws, and their seed
 
@@ -821,25 +847,38 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self, "modes_")
         labels = self.classes_.tolist()
-        check_choice("against", against, (None, *labels))
+        check_choice("against", against, (None, *labels))  # ValueError unless it is one of these
         check_least(1, n_draws=n_draws)
         position = None if against is None else labels.index(against)
 
-        cells = self._cells(X)
-        rows = self._new_rows(cells)
-        drawn = []  # (d + 3, n, c) of each draw
-        for drawn_rows in self._drawn_rows(cells, n_draws, generator(seed)):
-            drawn.append(self._terms(drawn_rows.rows, cells, drawn_rows.w, drawn_rows.b))
+        # 1. Terms of log p of each class: of the d columns of X, of pairs of columns, of all counts, and of the class
+        # prior. First by the prediction, then by each draw of the weights and densities.
+        cells = self._cells(X)  # encoded
+        rows = self._new_rows(cells)  # data of the regression
+        terms = self._contributions(rows, cells)  # (d + 3, n, c)
+        terms_of_draws = []
+        for drawn in self._drawn_rows(cells, n_draws, generator(seed)):
+            terms_of_draws.append(self._terms(drawn.rows, cells, drawn.w, drawn.b))
 
-        # `odds` turns log p of c classes into log odds of each; it is linear, and so can be applied term by term.
-        odds = odds_against(len(labels), position)
-        in_label_order = self.layout_.in_label_order
-        terms = Terms(
-            value=odds(in_label_order(self._contributions(rows, cells))),
-            drawn=odds(in_label_order(np.array(drawn))),
-            total=odds(in_label_order(self._log_mean_proba(rows))),
+        # 2. Log odds of each class in the place of log p. This is linear, so that it can be applied to each term.
+        of_log_odds = Terms(
+            value=self._log_odds(terms, position),
+            drawn=self._log_odds(np.array(terms_of_draws), position),
+            total=self._log_odds(self._log_mean_proba(rows), position),  # of the prediction, (n, c)
         )
-        return contributions_of(terms, self.n_features_in_ if n is None else n, focus, level), position
+
+        # 3. Entries of the columns that are listed, with intervals.
+        n_listed = self.n_features_in_ if n is None else n
+        return contributions_of(of_log_odds, n_listed, focus, level), position
+
+    def _log_odds(self, log_p: np.ndarray, position: int | None) -> np.ndarray:
+        """Log odds of each class, in the order of `classes_`, from log p (…, c) in the regression's order of classes.
+
+        Parameters
+        ----------
+        position : of the class that the odds are against; None is the geometric mean of all other classes
+        """
+        return odds_against(len(self.classes_), position)(self.layout_.in_label_order(log_p))
 
     def importance(
         self,
@@ -863,28 +902,29 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         level : level of the interval of `information`
         feature_names : (d,) names of the features, where X has none, or the fitted pipeline or transformer that made it
         """
-        # Of each feature the information about the labels by naive Bayes, and other columns that are replaced below.
         check_is_fitted(self, "modes_")
+
+        # 1. The table of naive Bayes: a line for each feature, with `information` and its own gain.
         names = self.model_.labels_of_features(feature_names).tolist()
         table = importance(self.reader_, X, y, sample_weight, groups=groups, level=level, feature_names=names)
 
-        # Terms of the log odds η of each training row, left out of its own densities: `added` has those of the d
-        # columns of X, then of pairs of columns, of all counts, and of the class prior.
-        training = self.training(X, y, sample_weight, groups)
-        rows = self.left_out(training)
-        added = self._contributions(rows, training.cells)  # (d + 3, n, c)
+        # 2. The terms of the log odds of each training row, by the densities of all other rows: of the d columns of X
+        # first, then of pairs of columns, of all counts, and of the class prior.
+        training = self.training(X, y, sample_weight, groups)  # encoded
+        rows = self.left_out(training)  # data of the regression
+        terms = self._contributions(rows, training.cells)  # (d + 3, n, c)
+        log_odds = terms.sum(0)
 
-        # log p(y_i | x_i) with all terms, minus the same without the term of each column of X. `log_normalize`
-        # subtracts log Σ_c exp from the log odds of each row, which gives log p.
-        is_label = rows.label > 0  # (n, c): one True a row, that of its class
-        log_odds = added.sum(0)
+        # 3. log p of the label of each row with all terms, minus the same without the term of a column. log p is
+        # log odds − log Σ_c exp(log odds), which `log_normalize` computes.
+        is_label = rows.label > 0  # (n, c): one True a row
         with_all = log_normalize(log_odds)[is_label]  # (n,)
         losses = []
-        for column in added[: len(names)]:
-            without_column = log_normalize(log_odds - column)[is_label]
+        for of_column in terms[: len(names)]:
+            without_column = log_normalize(log_odds - of_column)[is_label]
             losses.append(with_all - without_column)
 
-        # The weighted mean over rows takes the place of naive Bayes's own gain, in the order of the table's features.
+        # 4. The weighted mean over rows takes the place of naive Bayes's gain, in the table's order of features.
         gain = pd.Series(np.array(losses) @ training.weight / training.weight.sum(), names)
         table = table.drop(columns=["gain_low", "gain_high"])
         return table.assign(elpd_gain=gain.reindex(table["feature"]).to_numpy())
@@ -892,14 +932,15 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
     # --- a model like others ----------------------------------------------------------------------------------------
 
     def loo(self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None) -> LooResult:
-        """Approximate leave-one-out of the training rows: log p(y = c | x_i, D₋ᵢ) without a refit.
+        """Approximate leave-one-out of the training rows: log p(y = c | x_i, D₋ᵢ), D₋ᵢ all other rows, without a refit.
 
-        Row i leaves its own columns exactly. It leaves the weights by one step of Newton's method, and the shares of
-        the scales by what the evidence loses with it. The columns of the other rows keep it. In seven tables of 60 to
-        80 rows `elpd`/n was within 0.02 of a refit without each row, and within 0.008 on average.
+        Row i is left out of the densities of its own columns exactly, of the weights by one step of Newton's method,
+        and of the shares of the scales by what the evidence loses with it. It stays in the densities of the columns of
+        other rows. In seven tables of 60 to 80 rows `elpd`/n was within 0.02 of a refit without each row, and within
+        0.008 on average.
 
-        Of a row that counts several, one leaves; a row of importance leaves whole, and with `groups` all of a group.
-        Copies of a row with fractions that are one row seen again are one term of `se`.
+        Of a row that counts several, one is left out; of a row of importance all; and with `groups` all rows of a
+        group. Copies of a row with fractions that are one row seen again are one term of `se`.
 
         Parameters
         ----------
@@ -912,25 +953,26 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             is `elpd`
         """
         check_is_fitted(self, "modes_")
-        index = self.reader_.model_.class_index(y)  # position of each label among the classes, (rows of X,)
-        weights = row_weights(sample_weight, len(index))  # with `are_counts`: whether they count rows
-        training = self.training(X, y, weights, groups)  # encoded; equal rows with fractions are one training row
-        rows = self.left_out(training)  # what the regression reads of training rows, by densities without the row
 
-        # Tables log p of the training rows: left out, predicted by all rows, and of the classes alone. Each is then
-        # turned into (rows of X, c). Equal rows may have been merged into one training row: three rows of X that are
-        # the training rows 0 1 0 (`position`) get the results of these.
-        of_other_rows = self._log_mean_loo_proba(rows)
-        of_all_rows = self._log_mean_proba(self._new_rows(training.cells))
-        in_label_order = self.layout_.in_label_order
-        log_p = in_label_order(of_other_rows)[training.position]
-        log_p_of_all_rows = in_label_order(of_all_rows)[training.position]
-        log_prior = in_label_order(rows.offset)[training.position]
+        # 1. Encode the rows of X. Copies of a row are one training row: if the rows 0 and 2 of three rows are copies,
+        # there are two training rows, and `position` 0 1 0 says which of these each row of X is.
+        index = self.reader_.model_.class_index(y)  # position of each label in `classes_`, (rows of X,)
+        weights = row_weights(sample_weight, len(index))  # with `are_counts`, whether they count rows
+        training = self.training(X, y, weights, groups)
+        rows = self.left_out(training)  # data of the regression, by the densities of all other rows
 
-        # A `LooResult` adds up the log class prior and a table for each block of columns. Here a single table "x" has
-        # all else, so that the sum is log p. To show how much a row matters, the result calls
-        # `_posterior.log_joint(_rows)` for the table by all rows. `Known.log_joint` returns its argument, so that the
-        # table itself can be given for the rows.
+        # 2. log p(y = c) of each training row, (training rows, c): by all other rows, by all rows, and before its cells
+        # are seen. `of_x` makes tables of the rows of X, with the classes as in `classes_`.
+        def of_x(table: np.ndarray) -> Any:
+            return self.layout_.in_label_order(table)[training.position]
+
+        log_p = of_x(self._log_mean_loo_proba(rows))
+        log_p_by_all_rows = of_x(self._log_mean_proba(self._new_rows(training.cells)))
+        log_prior = of_x(rows.offset)
+
+        # 3. A `LooResult` adds up the log class prior and a table of each block of columns. One table has it all here.
+        # It also compares with the prediction by all rows, for which it calls `_posterior.log_joint(_rows)`.
+        # `Known.log_joint` returns its argument, so that a table which is known already can be given.
         return LooResult(
             classes=self.classes_,
             index=index,
@@ -941,34 +983,40 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             are_counts=weights.are_counts,
             _groups=training.position if training.has_merged_copies else training.group,
             _posterior=Known,
-            _rows=log_p_of_all_rows,
+            _rows=log_p_by_all_rows,
         )
 
     def _log_mean_loo_proba(self, rows: Regression) -> np.ndarray:
-        """log of the mean over modes of p(y = c | x_i, D₋ᵢ), (n, c), classes as the regression numbers them.
+        """log p(y = c | x_i, all other rows), (n, c), as a mean over the modes.
 
-        A *mode* is the most probable weights w and B at some scales of their priors; the prediction is a mean over
-        modes, each by its share. The share of a mode grows with its evidence to the power ¼. Without row i the evidence
-        lacks the factor p(y_i | D₋ᵢ), so that a mode which predicts the row well counts for less.
+        A *mode* is the most probable weights at some scales of their priors. The prediction is the mean of p over the
+        modes, each by its share. Both p and the shares depend on row i, which is to be left out:
+
+        1. p of each mode without the row;
+        2. the shares without the row. A share is in proportion to evidence^¼, and without the row the evidence lacks
+           the factor p(y_i | all other rows). So a mode that predicts the row well gets a smaller share;
+        3. the mean.
 
         Parameters
         ----------
-        rows : n training rows, each left out of its own densities; `label` is one-hot (n, c), and `group` are numbers
-            of rows that leave together, or None
+        rows : n training rows, by the densities of all other rows; `label` is one-hot (n, c), and `group` has the
+            number of the group of each row, (n,), or is None
         """
-        log_p = np.array([loo_log_proba(rows, mode) for mode in self.modes_])  # log p(y = c | x_i, D₋ᵢ), (modes, n, c)
+        # 1. For each mode a step of Newton's method.
+        log_p = np.array([loo_log_proba(rows, mode) for mode in self.modes_])  # (modes, n, c)
 
-        # The log likelihood l_i log p(y_i | D₋ᵢ) that leaves with a row, with l_i the weight that leaves. Of a group it
-        # is the sum, which each row of the group gets: terms 1 5 2 of the groups 0 1 0 become 3 5 3.
-        log_p_label = (log_p * rows.label).sum(2)  # (modes, n); labels are one-hot
-        leaving = rows.leaving_weight * log_p_label
+        # 2. The log of the factor is l_i log p of the label, with l_i the weight that is left out. Of a group it is the
+        # sum over its rows: the terms 1 5 2 of rows in the groups 0 1 0 become 3 5 3.
+        log_p_label = (log_p * rows.label).sum(2)  # (modes, n)
+        log_factor = rows.leaving_weight * log_p_label
         if rows.group is not None:
-            leaving = np.array([np.bincount(rows.group, terms)[rows.group] for terms in leaving])
+            log_factor = np.array([np.bincount(rows.group, terms)[rows.group] for terms in log_factor])
 
-        # log of the shares without the row, in proportion to share / likelihood^¼. They add up to 1 over the modes:
-        # `log_normalize` works along the last axis, hence the transposes.
-        log_share_of_all = np.log([mode.share for mode in self.modes_])
-        log_share = log_normalize((log_share_of_all[:, None] - SHARES_POWER * leaving).T).T  # (modes, n)
+        # The shares of a row add up to 1 over the modes. `log_normalize` works on the last axis, hence the transposes.
+        log_share_of_all = np.log([mode.share for mode in self.modes_])  # by all rows
+        log_share = log_normalize((log_share_of_all[:, None] - SHARES_POWER * log_factor).T).T  # (modes, n)
+
+        # 3. log Σ_modes share · p.
         return logsumexp(log_p + log_share[..., None], axis=0)
 
     def numpyro_model(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> None:

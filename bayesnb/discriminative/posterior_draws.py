@@ -38,38 +38,42 @@ class Draws(NamedTuple):
 
 
 def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0) -> Draws:
-    """n draws of the weights w and B: a mode by its share, and Laplace's Gaussian of (log w, B) around it.
+    """n draws of the weights w and the coefficients B of the regression from an approximation of their posterior.
 
-    log w is lower by half its variance, so that the mean of w is the mode, as it is of a column that says nothing. A
-    mode can be flat with a cliff beside it, where rows can be separated. A draw is therefore moved towards the mode
-    until f = −log posterior has risen by no more than twice what it does under the Gaussian.
+    For each draw
+
+    1. one of the modes is chosen, each with the probability `share`;
+    2. a step from the mode is drawn from a normal density of (log w, B), Laplace's approximation around the mode;
+    3. the step is made shorter if it leads to where the posterior is much lower than the normal density says.
 
     Parameters
     ----------
-    rows : training rows, as the modes were fitted to them
-    modes : the modes at some scales of the prior, with shares that add up to 1
+    rows : training rows, to which the modes were fitted
+    modes : the most probable w and B at some scales of their priors, with shares that add up to 1
     n : number of draws s
     seed : of the choice of modes and of the steps from them
     """
+    # 1. Count how often each mode was chosen. Three draws of the modes 0, 2, 0 are two of mode 0 and one of mode 2.
     rng = np.random.default_rng(seed)
-    chosen = rng.choice(len(modes), n, p=[mode.share for mode in modes])  # (s,) numbers of modes
+    chosen = rng.choice(len(modes), n, p=[mode.share for mode in modes])
+    chosen_modes, counts = np.unique(chosen, return_counts=True)
 
-    # How far a draw may be from the mode is measured by all rows, or by a random sample of very many. With so many rows
-    # all modes are near each other, and one Hessian of the log loss, (P, P), is made for all of them.
-    guard_rows = _guard_rows(rows)
-    is_sample = guard_rows is not rows
-    fisher = None
+    # With very many rows, step 3 looks at a random sample of them. All modes are then near each other, so that one
+    # Hessian of the log loss, (P, P), serves for step 2 at all of them.
+    measured_rows = _guard_rows(rows)  # all rows, or the sample
+    is_sample = measured_rows is not rows
+    fisher = None  # None: each mode has a Hessian of its own
     if is_sample:
         fisher = fisher_matrix(rows, np.exp(rows.log_proba(modes[0].w, modes[0].b)))
 
-    # Mode after mode: three draws of the modes 0, 2, 0 are made as two of mode 0 and one of mode 2.
     draws: list[WeightsMode] = []
-    mode_numbers, counts = np.unique(chosen, return_counts=True)  # 0 2, and 2 1 in the example
-    for k, n_draws in zip(mode_numbers, counts, strict=True):
+    for k, n_draws in zip(chosen_modes, counts, strict=True):
         mode = modes[k]
-        p = np.exp(rows.log_proba(mode.w, mode.b))  # (n, c)
-        precision = precision_at(rows, mode, p, fisher=fisher)  # the Hessian of f = −log posterior, factored
-        guard = _guard(guard_rows, mode, is_sample)  # tells how much f rises from the mode to a draw
+        p = np.exp(rows.log_proba(mode.w, mode.b))  # class probabilities, (n, c)
+        precision = precision_at(rows, mode, p, fisher=fisher)  # Hessian of −log posterior at the mode, factored
+        guard = _guard(measured_rows, mode, is_sample)  # its `rise(end)`: how much −log posterior is above the mode's
+
+        # 2. and 3. Draw steps from this mode.
         for _ in range(n_draws):
             draws.append(_draw_near(guard, precision, rng))
     return Draws(w=np.stack([drawn.w for drawn in draws]), b=np.stack([drawn.b for drawn in draws]))
@@ -139,31 +143,37 @@ def _guard(rows: Regression, mode: WeightsMode, is_sample: bool) -> _Guard:
 
 
 def _draw_near(guard: _Guard, precision: AbstractPrecision, rng: np.random.Generator) -> WeightsMode:
-    """A draw from Laplace's Gaussian around a mode, moved towards the mode where f rises more than the Gaussian says.
+    """A draw of the parameters from a normal density around a mode, brought nearer if it is too improbable.
 
-    f = −log posterior of the parameters log w (j,), then B row by row: P in all. Laplace's Gaussian has its mean at the
-    mode, and the inverse of the Hessian of f as its covariance.
+    The parameters are log w (j,), then B row by row: P in all. f is −log posterior, and the normal density is Laplace's
+    approximation: its mean is the mode, its covariance the inverse of the Hessian of f.
+
+    1. Draw a step from the mode.
+    2. Correct the mean: the mean of w, not of log w, is to be at the mode.
+    3. Compare the rise of f from the mode with that of a quadratic f, for which the normal density would be exact.
+       While f rises by more than twice as much, the step is too long and is made shorter. This happens where the
+       posterior is flat at the mode, and falls steeply beside it.
 
     Parameters
     ----------
-    guard : the mode, and `rise`, which gives by how much f is higher at other parameters than at the mode
-    precision : the Hessian of f at the mode, factored; it draws from the Gaussian and knows its variances
+    guard : the mode, and `rise(end)`: f at other parameters minus f at the mode
+    precision : the Hessian of f at the mode, factored; `draw` gives a step, and `variances` those of the parameters
     rng : NumPy's generator
     """
     mode = guard.mode
     j = len(mode.w)
-    drawn = precision.draw(rng)  # from N(0, (∂²f)⁻¹)
-    step = drawn.change  # (P,) the change of log w and of B
-    quadratic_rise = drawn.rise  # of f, were it the quadratic function of the Gaussian
 
-    # log w ~ N(m, v) makes w lognormal, whose mean is exp(m + v/2). With m lower by v/2 the mean of w is its mode.
+    # 1. A step (P,), and by how much a quadratic f would rise: ½ stepᵀ ∂²f step.
+    drawn = precision.draw(rng)
+    step = drawn.change
+    quadratic_rise = drawn.rise
+
+    # 2. If log w ~ N(m, v), then w has the mean exp(m + v/2). With m lower by v/2 it is exp(m).
     step[:j] -= precision.variances[:j] / 2
 
-    # A draw is too far out if f rises by more than twice what the Gaussian says, as where a cliff is beside a flat
-    # mode. Then the step is shortened. If f were quadratic, a step k times as long would rise k² times as much, so that
-    # k = √(quadratic rise / rise) would give the rise of the Gaussian at once. f is not quadratic, so this is repeated;
-    # and a cliff would make k far too small, so that it is at least .3.
-    rise = guard.rise(mode.moved(step))
+    # 3. k times the step would make a quadratic f rise by k² times as much: k = √(quadratic rise / rise) is tried. As f
+    # is not quadratic, this is repeated; and as a steep f would make k far too small, k is at least 0.3.
+    rise = guard.rise(mode.moved(step))  # `moved` gives the parameters at the end of the step
     while rise > _RISE * quadratic_rise:
         k = np.sqrt(quadratic_rise / rise)
         step = step * max(k, _LEAST_SHRINKAGE)

@@ -1,11 +1,11 @@
-"""Modes on a lattice of the scales (s, ρ) of the prior, and the share of each in the prediction.
+"""Modes on a grid of the scales (s, ρ) of the prior, and the share of each in the prediction.
 
 A point has a share in proportion to (Z p(s) p(ρ) Π_i p(y_i | D₋ᵢ)^v_i)^¼. Where few rows can be separated, the
 evidence alone takes scales that are far too large: there the mode, which predicts, is sure, and only the posterior
-around it is not. Leave-one-out alone is too optimistic where columns outnumber rows. The lattice is searched from its
+around it is not. Leave-one-out alone is too optimistic where columns outnumber rows. The grid is searched from its
 middle outwards while a neighbour matters.
 
-Where rows tell much, one look at all of them is enough for the whole lattice. Around a mode the likelihood is
+Where rows tell much, one look at all of them is enough for the whole grid. Around a mode the log loss is nearly
 
     loss(θ) ≈ loss + gᵀ(θ − θ₀) + ½ (θ − θ₀)ᵀ H (θ − θ₀)        H = Σ_i F_iᵀ S_i F_i
 
@@ -16,10 +16,10 @@ which gives the mode at any other scales in P³ operations, and leave-one-out by
 with ∇_i the gradient of −log p_i,y(i) and l_i the weight that leaves. Only modes that have a share are then found from
 all rows, by chords: steps of Newton's method with true gradients and the matrix H.
 
-The expansion is for leverages that are small. They add up to tr H (∂²f)⁻¹ < P, and the rows that are not certain share
-them: I = Σ_i v_i (1 − Σ_c p_ic²) is their number, at most half of a row of two classes each. Where I is below 3 P an
-average undecided row may have a leverage above ⅙, one step without it changes p by more than a sixth of its residual,
-and the second order is no longer enough. Then each point is for itself, as it is with groups or few rows.
+This approximation is for leverages that are small. They add up to tr H (∂²f)⁻¹ < P, and the rows that are not certain
+share them: I = Σ_i v_i (1 − Σ_c p_ic²) is their number, at most half of a row of two classes each. Where I is below 3 P
+an average undecided row may have a leverage above ⅙, one step without it changes p by more than a sixth of its
+residual, and the second order is no longer enough. Then each point is for itself, as it is with groups or few rows.
 
 References
 ----------
@@ -57,112 +57,117 @@ from .softmax_regression import (
     residuals,
 )
 
-SHARES_POWER = 0.25  # of evidence and leave-one-out in the share of a point of the lattice
-_STEP = np.log(3)  # of the lattice
+SHARES_POWER = 0.25  # of evidence and leave-one-out in the share of a grid point
+_STEP = np.log(3)  # of the grid
 _NEGLIGIBLE = 1.0  # nats of the logarithm of a share below the best point: its neighbours are not looked at
 _LEAST_SHARE = 1e-3  # of a point that is kept
-_SEARCH_GAIN = 1e-5  # nats: ends Newton's method on an expansion
-_ROUGH_GAIN = 0.1  # nats: ends it at the centre of an expansion, which need not be a mode
-_MANY_ROWS = 10  # rows times contrasts for each parameter from which on the likelihood may be expanded
-_MIN_EXPANDED = 500  # rows times contrasts: for fewer it saves nothing
+_SEARCH_GAIN = 1e-5  # nats: ends Newton's method on a quadratic log loss
+_ROUGH_GAIN = 0.1  # nats: ends it where the log loss is approximated, which need not be a mode
+_MANY_ROWS = 10  # rows times contrasts for each parameter from which on the log loss may be approximated
+_MIN_APPROXIMATED = 500  # rows times contrasts: for fewer it saves nothing
 _START_ROWS = 2000  # rows at least that say where to begin
 _MANY_STARTS = 16  # times as many rows as that from which on a sample says where to begin
-_MAX_EXPANSIONS = 4
-_MAX_STEPS = 100  # of Newton's method on an expansion
+_MAX_APPROXIMATIONS = 4  # one after the other
+_MAX_STEPS = 100  # of Newton's method on a quadratic log loss
 _LEAST_INFORMATION = 3  # undecided rows for each parameter
 _BLOCK = 1 << 17  # numbers at a time
 
-Place: TypeAlias = tuple[int, int]  # on the lattice, in steps from its middle
+GridPoint: TypeAlias = tuple[int, int]  # steps of log s and of log ρ from the middle of the grid
 
 
-class Lattice(NamedTuple):
-    """What was solved of the lattice.
+class SearchedGrid(NamedTuple):
+    """The modes that were found on the grid of scales.
 
     Fields
     ------
-    modes : by place
+    modes : by grid point
     fisher : Σ F_iᵀ S_i F_i at the best of them; None for fewer rows than parameters
     """
 
-    modes: dict[Place, WeightsMode]
+    modes: dict[GridPoint, WeightsMode]
     fisher: Any = None
 
     @property
-    def best(self) -> Place:
+    def best(self) -> GridPoint:
         """Where the mode of the largest share is."""
-        return max(self.modes, key=lambda place: score(self.modes[place]))
+        return max(self.modes, key=lambda grid_point: log_share(self.modes[grid_point]))
 
 
 class Solved(NamedTuple):
-    """A mode with its scores, and Σ F_iᵀ S_i F_i there."""
+    """A mode with its evidence and leave-one-out, and Σ F_iᵀ S_i F_i there, the Hessian of the log loss."""
 
     mode: WeightsMode
     fisher: Any = None
 
 
-Solver: TypeAlias = Callable[[Place, WeightsMode, Any], Solved]  # of a place, a start and a matrix to begin with
+Solver: TypeAlias = Callable[[GridPoint, WeightsMode, Any], Solved]  # of a grid point, a start and a Hessian
 
 
-def score(mode: WeightsMode) -> float:
+def log_share(mode: WeightsMode) -> float:
     """Logarithm of the share of a mode, up to a constant: ¼ (log evidence + Σ_i v_i log p(y_i | D₋ᵢ))."""
     return SHARES_POWER * (mode.log_evidence + mode.elpd)
 
 
 def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
-    """The most probable w and B at each pair of scales of their priors that has a share in the prediction.
+    """The fits of a softmax regression over which the prediction averages: one for each useful pair of prior scales.
 
-    The model is a softmax regression with positive weights w_j of columns, w_j ~ Exponential(mean s), and coefficients
-    B ~ Normal(0, ρ²) of a linear term. The *mode* at some scales (s, ρ) is the most probable (w, B) there.
+    The regression has positive weights w_j ~ Exponential(mean s) and coefficients B ~ Normal(0, ρ²). The scales (s, ρ)
+    are not known. On a grid of them, the *mode* at a point is the most probable (w, B) there. Its share in the
+    prediction depends on how well it predicts rows that are left out, and on its evidence.
 
-    The scales are on a lattice that is searched from its middle outwards. Few rows are looked at again for each of its
-    points. With many, an expansion of their likelihood is searched instead; where it proves too coarse, it still says
-    where a search by all rows begins.
+    The grid is searched from its middle outwards, in one of three ways, the first that is accurate enough:
+
+    1. few rows: each mode is found from all rows;
+    2. many rows: the log loss is approximated by a quadratic function of (w, B), the grid is searched with it, and only
+       the modes that have a share are then found from all rows;
+    3. many rows, but nearly all of them certain of their class, so that a quadratic is too coarse: each mode is found
+       from all rows, beginning where the quadratic has it.
 
     Returns
     -------
     modes with shares that add up to 1, the most probable first
     """
-    middle = middle_mode(rows)  # the scales in the middle of the lattice, with w and B to begin from
-    if not _may_be_expanded(rows):
-        return _with_shares(_search_by_rows(rows, middle).modes)
+    start = middle_mode(rows)  # scales in the middle of the grid, with w and B to begin from
 
-    # Many rows: an *expansion*, the log likelihood to second order about one mode, stands for the rows while the
-    # lattice is searched. It is exact enough where many rows are undecided, so that a single one says little;
-    # `information` is their number. `_polished` then moves the modes to where the rows themselves have them.
-    nearby = _search_by_expansion(rows, middle)  # the expansion, and the modes that were found with it
-    if nearby.expansion.information >= _LEAST_INFORMATION * rows.n_parameters:
-        return _with_shares(_polished(rows, nearby))
+    # 1. Few rows, or groups of rows.
+    if not _may_be_approximated(rows):
+        return _with_shares(_search_by_rows(rows, start).modes)
 
-    # Else each mode is found from all rows, but Newton's method begins where the expansion has it.
-    return _with_shares(_search_from(rows, nearby.lattice).modes)
+    # 2. `information` is about the number of rows that are undecided between classes: at least 3 for each parameter.
+    approximate = _search_by_quadratic(rows, start)
+    if approximate.quadratic.information >= _LEAST_INFORMATION * rows.n_parameters:
+        return _with_shares(_refined(rows, approximate))
+
+    # 3. Too many rows are certain.
+    return _with_shares(_search_from(rows, approximate.grid).modes)
 
 
-def _search_by_rows(rows: Regression, middle: WeightsMode) -> Lattice:
-    """The lattice of scales, searched from its middle; all rows are looked at for the mode at each of its points.
+def _search_by_rows(rows: Regression, middle: WeightsMode) -> SearchedGrid:
+    """The grid of scales, searched from its middle; all rows are looked at for the mode at each of its points.
 
     Parameters
     ----------
-    middle : the scales in the middle of the lattice, with w and B to begin from
+    middle : the scales in the middle of the grid, with w and B to begin from
     """
 
-    def solve(_: Place, start: WeightsMode, fisher: Any) -> Solved:
+    def solve(_: GridPoint, start: WeightsMode, fisher: Any) -> Solved:
         """The mode at the scales of a start; `fisher` is a Hessian of the log loss to begin with."""
         return _solve(rows, start, fisher)
 
     return _search({(0, 0): middle}, solve)
 
 
-def _search_from(rows: Regression, approximate: Lattice) -> Lattice:
-    """The lattice of scales, searched from its best point, by all rows: each mode is sought from an approximate one.
+def _search_from(rows: Regression, approximate: SearchedGrid) -> SearchedGrid:
+    """The grid of scales, searched from its best point, by all rows: each mode is sought from an approximate one.
 
     Parameters
     ----------
-    approximate : modes by an expansion of the likelihood
+    approximate : modes by a quadratic log loss
     """
 
-    def solve(place: Place, start: WeightsMode, fisher: Any) -> Solved:
-        """The mode at a point of the lattice: from the approximate one there, or from `start` if there is none."""
-        return _solve(rows, approximate.modes.get(place, start), fisher)
+    def solve(grid_point: GridPoint, start: WeightsMode, fisher: Any) -> Solved:
+        """The mode at a grid point: from the approximate one there, or from `start` if there is none."""
+        return _solve(rows, approximate.modes.get(grid_point, start), fisher)
 
     best = approximate.best
     return _search({best: approximate.modes[best]}, solve, approximate.fisher)
@@ -180,73 +185,75 @@ def middle_mode(rows: Regression) -> WeightsMode:
     return WeightsMode(scales, np.full(j, scales[0]), np.zeros((rows.z.shape[1], m)))
 
 
-def _may_be_expanded(rows: Regression) -> bool:
-    """Whether rows are so many that the likelihood may be quadratic around its mode; never with groups.
+def _may_be_approximated(rows: Regression) -> bool:
+    """Whether rows are so many that the log loss may be quadratic around its mode; never with groups.
 
     n rows have n · m contrasts, m = c − 1 numbers that the label of a row tells of: there must be ten for each
     parameter, and 500 in all.
     """
     n, m, _ = rows.t.shape
-    return rows.group is None and n * m >= max(_MANY_ROWS * rows.n_parameters, _MIN_EXPANDED)
+    return rows.group is None and n * m >= max(_MANY_ROWS * rows.n_parameters, _MIN_APPROXIMATED)
 
 
 # --- the search -------------------------------------------------------------------------------------------------------
 
 
-def _search(starts: dict[Place, WeightsMode], solve: Solver, fisher: Any = None) -> Lattice:
-    """Modes at some places of the lattice of scales, then at their neighbours, and so on while a neighbour matters.
+def _search(starts: dict[GridPoint, WeightsMode], solve: Solver, fisher: Any = None) -> SearchedGrid:
+    """The modes at some grid points of the scales, then at their neighbours, and so on while a neighbour matters.
 
-    A place is a pair of whole numbers (x, y): x steps in log s and y steps in log ρ from the middle of the lattice.
-    Here s and ρ are the scales of the priors of w and B, and each step is a factor of 3.
+    A grid point is a pair of whole numbers: so many steps of log s and of log ρ from the middle of the grid, where s
+    and ρ are the scales of the priors of w and B. A mode is the most probable (w, B) there.
+
+    1. Find the modes at the points of `starts`.
+    2. Take the new neighbours of all points whose mode has a share in the prediction that is not negligible.
+    3. Go on with these until there are none.
 
     Parameters
     ----------
-    starts : scales, and w and B where Newton's method begins, by place
-    solve : finds the mode at a place, from a start and the matrix below
-    fisher : (P, P) Hessian of the log loss near the starts. Afterwards that of the best mode so far is taken, which is
-        near enough at the places beside it
+    starts : by grid point the scales, and the w and B from which the mode is sought
+    solve : finds the mode at a grid point, from a start and a Hessian
+    fisher : (P, P) Hessian of the log loss near the starts
     """
-    modes: dict[Place, WeightsMode] = {}  # all modes that were found, by place
-    best_score = -np.inf
+    modes: dict[GridPoint, WeightsMode] = {}
+    best = -np.inf  # the largest log share so far
     with progress("weights of columns", unit="scales of their prior tried") as line:
         while starts:
-            for place, start in starts.items():
-                solved = solve(place, start, fisher)  # the mode there, and the Hessian of the log loss at it
-                modes[place] = solved.mode
+            for grid_point, start in starts.items():
+                solved = solve(grid_point, start, fisher)
+                modes[grid_point] = solved.mode
                 line.advance()
-                # A score is the logarithm of the share that the mode gets in the prediction, up to a constant.
-                if score(solved.mode) > best_score:
-                    best_score = score(solved.mode)
+
+                # The Hessian at the best mode so far is near enough for its neighbours to begin with.
+                if log_share(solved.mode) > best:
+                    best = log_share(solved.mode)
                     fisher = solved.fisher
-
-            # New places beside those whose share is not negligible; there are none in the end.
             starts = _next_starts(modes)
-    return Lattice(modes, fisher)
+    return SearchedGrid(modes, fisher)
 
 
-def _next_starts(modes: dict[Place, WeightsMode]) -> dict[Place, WeightsMode]:
-    """The next places of the search: new ones beside those whose share is not negligible, by place.
+def _next_starts(modes: dict[GridPoint, WeightsMode]) -> dict[GridPoint, WeightsMode]:
+    """The next grid points of the search: new ones beside those whose share is not negligible.
 
-    Each starts with the scales of its place, and the w and B of its neighbour.
+    Each starts with the scales of its point, and the w and B of its neighbour.
 
     Parameters
     ----------
-    modes : all modes that were found, by place: steps from the middle of the lattice
+    modes : all modes that were found, by grid point
     """
-    best_score = max(score(mode) for mode in modes.values())  # a score is the log of a share
+    best = max(log_share(mode) for mode in modes.values())
     starts = {}
     for (x, y), mode in modes.items():
-        if score(mode) <= best_score - _NEGLIGIBLE:  # the share is below 1/e of the best one: not worth going on from
+        if log_share(mode) <= best - _NEGLIGIBLE:  # below 1/e of the best share: not worth going on from
             continue
-        for place in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
-            if place not in modes:
-                starts[place] = replace(mode, scales=_scales(place))
+        for neighbour in ((x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)):
+            if neighbour not in modes:
+                starts[neighbour] = replace(mode, scales=_scales(neighbour))
     return starts
 
 
-def _scales(place: Place) -> Float[np.ndarray, " 2"]:
-    """(s, ρ) at a place: each step from the middle of the lattice is a factor of 3."""
-    return np.exp(MIDDLE + _STEP * np.array(place))
+def _scales(grid_point: GridPoint) -> Float[np.ndarray, " 2"]:
+    """(s, ρ) at a grid point: each step from the middle of the grid is a factor of 3."""
+    return np.exp(MIDDLE + _STEP * np.array(grid_point))
 
 
 def _solve(rows: Regression, start: WeightsMode, fisher: Any = None, gain: float = GAIN) -> Solved:
@@ -272,29 +279,31 @@ def _solve(rows: Regression, start: WeightsMode, fisher: Any = None, gain: float
     return Solved(mode, precision.fisher)
 
 
-def _with_shares(modes: dict[Place, WeightsMode]) -> tuple[WeightsMode, ...]:
+def _with_shares(modes: dict[GridPoint, WeightsMode]) -> tuple[WeightsMode, ...]:
     """Modes with their shares in the prediction, the most probable first; those with next to none are left out.
 
-    A share is in proportion to exp(score), the scores being those of evidence and leave-one-out.
+    A share is in proportion to exp(log share), which is known up to a constant.
     """
-    share = softmax([score(mode) for mode in modes.values()])  # exp(score) / Σ exp(score)
+    share = softmax([log_share(mode) for mode in modes.values()])
     share = np.where(share < _LEAST_SHARE, 0, share)
     share = share / share.sum()
     shared = [replace(mode, share=float(p)) for mode, p in zip(modes.values(), share, strict=True) if p > 0]
     return tuple(sorted(shared, key=lambda mode: -mode.share))
 
 
-# --- by an expansion of the likelihood --------------------------------------------------------------------------------
+# --- by a quadratic approximation of the log loss ---------------------------------------------------------------------
 
 
-class Expansion(NamedTuple):
-    """−log likelihood to second order about some parameters.
+class QuadraticLoss(NamedTuple):
+    """The log loss of all rows as a quadratic function of the parameters θ = (w, B), near some θ₀.
+
+        loss(θ) ≈ loss + gᵀδ + ½ δᵀHδ,    δ = θ − θ₀
 
     Fields
     ------
-    centre : (P,) w and B there
-    loss, gradient, fisher : there
-    scores : J
+    centre : θ₀, (P,)
+    loss, gradient, fisher : the log loss, its gradient g and its Hessian H at θ₀
+    gradient_products : J = Σ_i v_i l_i ∇_i ∇_iᵀ of the gradients ∇_i of the rows, for leave-one-out
     information : I, the number of undecided rows
     """
 
@@ -302,70 +311,77 @@ class Expansion(NamedTuple):
     loss: float
     gradient: Float[np.ndarray, " p"]
     fisher: Float[np.ndarray, "p p"]
-    scores: Float[np.ndarray, "p p"]
+    gradient_products: Float[np.ndarray, "p p"]
     information: float
 
     @classmethod
-    def about(cls, rows: Regression, mode: WeightsMode) -> "Expansion":
-        """The expansion about w and B of a mode: one look at all rows.
+    def about(cls, rows: Regression, mode: WeightsMode) -> "QuadraticLoss":
+        """The approximation near w and B of a mode: the only look at the rows, of which it takes a few sums.
 
         Parameters
         ----------
-        rows : training rows with weights v_i
-        mode : w and B, the centre; they need not be at a mode
+        rows : training rows with weights v_i, of which l_i is removed in leave-one-out
+        mode : w and B; they need not be exactly at a mode
         """
-        at_mode = likelihood(rows, mode)  # the log loss, its gradient in (w, B), and class probabilities `p`
+        at_mode = likelihood(rows, mode)  # log loss, its gradient, and class probabilities p (n, c)
+
+        # H = Σ_i F_iᵀ S_i F_i, the Hessian of the log loss, and J = Σ_i v_i l_i ∇_i ∇_iᵀ with ∇_i the gradient of the
+        # loss of row i: (P, P) both.
+        hessian = fisher_matrix(rows, at_mode.p)
+        gradient_products = _gradient_products(rows, at_mode.p)
+
+        # I = Σ_i v_i (1 − Σ_c p_ic²). A row that is certain of its class adds 0, one between two classes ½.
+        information = float(rows.weight @ (1 - np.square(at_mode.p).sum(1)))
         return cls(
             centre=mode.flat,
             loss=at_mode.loss,
             gradient=at_mode.gradient,
-            fisher=fisher_matrix(rows, at_mode.p),  # H = Σ F_iᵀ S_i F_i, the Hessian of the log loss
-            scores=_score_products(rows, at_mode.p),  # J = Σ v_i l_i ∇_i ∇_iᵀ, products of the rows' gradients
-            # Σ_i v_i (1 − Σ_c p_ic²): near 0 of a row whose class is certain, ½ of one between two classes.
-            information=float(rows.weight @ (1 - np.square(at_mode.p).sum(1))),
+            fisher=hessian,
+            gradient_products=gradient_products,
+            information=information,
         )
 
     def likelihood(self, mode: WeightsMode) -> Likelihood:
-        """The log loss and its gradient at w and B of a mode, by the expansion in place of the rows.
-
-        With δ = θ − θ₀ they are loss + gᵀδ + ½ δᵀHδ and g + Hδ, where θ is w, then B row by row.
-        """
-        # H is `fisher`, the Hessian of the log loss at the centre. loss + gᵀδ + ½ δᵀHδ = loss + δᵀ(g + ½ Hδ).
+        """The approximate log loss loss + gᵀδ + ½ δᵀHδ at w and B of a mode, and its gradient g + Hδ."""
         step = mode.flat - self.centre  # δ, (P,)
         bend = self.fisher @ step  # Hδ
         return Likelihood(self.loss + float(step @ (self.gradient + bend / 2)), self.gradient + bend)
 
-    def solve(self, rows: Regression, start: WeightsMode) -> Solved:
-        """The mode for the scales of `start`, its evidence and leave-one-out, by Newton's method on the expansion.
+    def find_mode(self, rows: Regression, start: WeightsMode) -> Solved:
+        """The most probable w and B for the prior scales of `start`, by Newton's method with the approximate log loss.
 
-        f = −log posterior has the quadratic loss + gᵀδ + ½ δᵀHδ in place of the log loss, with δ the distance of (w, B)
-        from the centre: no row is looked at. More than one step is needed, as the prior of log w is not quadratic.
+        f = −log posterior(log w, B) is the log loss, here a quadratic function of (w, B), minus the log prior. It is
+        not quadratic in log w, so that Newton's method takes more than one step:
+
+        1. Make the Hessian of f, and with it Newton's step −(∂²f)⁻¹ ∇f.
+        2. Stop if the step promises next to nothing.
+        3. Take the step, or a shorter one in its direction that lowers f.
 
         Parameters
         ----------
         rows : of which only the numbers of columns matter here
         start : the scales, and w and B where the search begins
         """
-        point = point_at(self.likelihood, start)  # f and its gradient there
+        point = point_at(self.likelihood, start)  # f and its gradient at the start
         for _ in range(_MAX_STEPS):
-            # The Hessian of f in (log w, B), factored: W H W with W = diag(w; 1), as ∂w/∂log w = w, plus the diagonal
-            # that the prior adds.
-            precision = ParameterPrecision(rows, point.mode, self.fisher, prior_curvature(point.mode, point.slope))
+            # 1. H is the Hessian of the log loss in (w, B). In (log w, B) it is W H W with W = diag(w; 1), as
+            # ∂w/∂log w = w. The prior adds a diagonal. `hessian` has the sum, factored.
+            of_prior = prior_curvature(point.mode, point.slope)
+            hessian = ParameterPrecision(rows, point.mode, self.fisher, of_prior)
+            step = newton_step(point, hessian)
 
-            # Newton's step −(∂²f)⁻¹ gradient. `promise` is gradientᵀ(∂²f)⁻¹ gradient: if f were quadratic, it would
-            # fall by half of that. At a mode it is next to nothing, and the search ends.
-            step = newton_step(point, precision)
+            # 2. `promise` is ∇fᵀ(∂²f)⁻¹∇f, twice the fall of f if f were quadratic.
             if step.promise < _SEARCH_GAIN:
                 break
 
-            # The step is shortened until f falls.
+            # 3. The step is halved until f falls.
             lower = lower_point(self.likelihood, point, step)
-            if lower is None:  # rounding forbids to go on
+            if lower is None:  # because of rounding no step lowers f
                 break
             point = lower
-        return self.scored(rows, point)
+        return self.with_evidence(rows, point)
 
-    def scored(self, rows: Regression, point: Point) -> Solved:
+    def with_evidence(self, rows: Regression, point: Point) -> Solved:
         """A mode near the centre with its evidence, by Laplace, and its leave-one-out, by Takeuchi.
 
         Σ_i v_i log p(y_i | D₋ᵢ) ≈ −loss − tr J (∂²f)⁻¹, with J the products of the rows' gradients and ∂²f the Hessian
@@ -380,106 +396,113 @@ class Expansion(NamedTuple):
         # `covariance` is the inverse, in w and B. The trace of a product of symmetric matrices is Σ of the products of
         # their elements, which `vdot` computes.
         precision = ParameterPrecision(rows, point.mode, self.fisher, prior_curvature(point.mode, point.slope))
-        elpd = -point.likelihood.loss - float(np.vdot(self.scores, precision.covariance))
+        elpd = -point.likelihood.loss - float(np.vdot(self.gradient_products, precision.covariance))
         mode = replace(point.mode, log_evidence=log_evidence(point, precision), elpd=elpd)
         return Solved(mode, self.fisher)
 
 
-def _score_products(rows: Regression, p: np.ndarray) -> Float[np.ndarray, "p p"]:
-    """J = Σ_i v_i l_i ∇_i ∇_iᵀ, (P, P), with ∇_i the gradient of −log p_i,y(i) in the P parameters w and B.
+def _gradient_products(rows: Regression, p: np.ndarray) -> Float[np.ndarray, "p p"]:
+    """J = Σ_i v_i l_i ∇_i ∇_iᵀ, (P, P): products of the gradients of the losses of single rows, for leave-one-out.
 
-    v_i is the weight of a row, and l_i the weight that leaves with it. A row has the contrasts
-    a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id; its loss has the gradient Kᵀ(p_i − onehot y_i), (m,), in these.
+    ∇_i is the gradient of −log p_i,y(i) in the P parameters w and B. They act on m = c − 1 numbers of a row,
+
+        a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id        for k = 1 … m
+
+    so that with the gradient g_ik of the loss in a_ik the chain rule gives
+
+        ∂/∂w_j = Σ_k g_ik t_ikj        ∂/∂B_dk = z_id g_ik
 
     Parameters
     ----------
+    rows : t (n, m, j), z (n, r), weights v_i, and the weights l_i that are removed in leave-one-out
     p : (n, c) class probabilities of the rows
     """
-    # `residuals` gives Kᵀ(p_i − onehot y_i) times a weight. With √(v_i l_i) for the weight, the product of a gradient
-    # with itself has the factor v_i l_i.
-    residual = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))  # (n, m)
+    # g of each row, times √(v_i l_i): products of two of them then have the factor v_i l_i.
+    g = residuals(rows, p, np.sqrt(rows.weight * rows.leaving_weight))  # (n, m)
+
+    # Batches of rows, as all gradients together may be too large for memory.
     n_parameters = rows.n_parameters
     products = np.zeros((n_parameters, n_parameters))
     for part in batches(rows.n_rows, max(64, _BLOCK // n_parameters)):
-        of_contrasts = residual[part]  # (rows, m)
-        z = rows.z[part]  # (rows, r)
-        # Chain rule: ∂/∂w_j = Σ_k t_ikj ∂/∂a_ik, for each row a product (1, m) (m, j); and ∂/∂B_dk = z_id ∂/∂a_ik.
-        of_w = (of_contrasts[:, None] @ rows.t[part])[:, 0]  # (rows, j)
-        of_b = np.einsum("id,ik->idk", z, of_contrasts).reshape(len(z), -1)  # (rows, r · m), B row by row
-        gradient = np.hstack([of_w, of_b])  # √(v_i l_i) ∇_i, (rows, P)
+        # Σ_k g_ik t_ikj is the product of a row (1, m) and a table (m, j), for each i.
+        of_w = (g[part][:, None] @ rows.t[part])[:, 0]  # (rows, j)
+
+        # z_id g_ik at (i, d, k); then d and k become one axis, B row by row.
+        z = rows.z[part]
+        of_b = np.einsum("id,ik->idk", z, g[part]).reshape(len(z), -1)  # (rows, r · m)
+
+        gradient = np.hstack([of_w, of_b])  # (rows, P)
         products += gradient.T @ gradient
     return products
 
 
-class Nearby(NamedTuple):
-    """The lattice as an expansion about its best mode sees it."""
+class ApproximateSearch(NamedTuple):
+    """A quadratic approximation of the log loss, and the modes on the grid that were found with it."""
 
-    expansion: Expansion
-    lattice: Lattice
+    quadratic: QuadraticLoss
+    grid: SearchedGrid
 
 
-def _search_by_expansion(rows: Regression, middle: WeightsMode) -> Nearby:
-    """The lattice of scales, searched by an expansion of the likelihood about a mode near the best of them.
+def _search_by_quadratic(rows: Regression, middle: WeightsMode) -> ApproximateSearch:
+    """The grid of prior scales (s, ρ), searched with a quadratic approximation of the log loss in place of the rows.
 
-    The first expansion is about a mode at the middle of the lattice, or where a sample of very many rows has its best
-    scales. Each next one is about the mode at the best scales of the one before, until these move by a step at most.
+    The approximation is good near the parameters (w, B) about which it is made, the *centre*. This should be the mode
+    at the best scales, which are not known yet. So both are improved in turn:
 
-    An *expansion* is the log likelihood to second order in (w, B) about some parameters, its *centre*. A *mode* is the
-    most probable (w, B) at given scales (s, ρ) of their priors. A *place* is a pair of whole numbers: so many steps,
-    each a factor of 3, of s and of ρ from the middle of the lattice.
+    1. Begin in the middle of the grid; with very many rows, at the best scales for a sample of them.
+    2. Move the centre to the mode of all rows at these scales, roughly, and approximate the log loss about it.
+    3. Search the grid with this approximation.
+    4. Stop if the best scales are the same as before or a step beside them; otherwise go on from them with 2.
 
     Parameters
     ----------
     rows : training rows: t (n, m, j) and z (n, r) of the regression, labels and weights
-    middle : scales in the middle of the lattice, with w and B to begin from
+    middle : scales in the middle of the grid, with w and B to begin from
     """
-    n, m, _ = rows.t.shape  # rows, contrasts of each
-    best: Place = (0, 0)  # the middle of the lattice
+    # 1. A grid point is a pair of whole numbers: steps of s and of ρ from the middle of the grid. A sample is worth its
+    # time only if there are 16 times as many rows.
+    best: GridPoint = (0, 0)
     centre = middle
+    n, m, _ = rows.t.shape
+    n_sample = max(_START_ROWS, _MANY_ROWS * rows.n_parameters // m)
+    if n > _MANY_STARTS * n_sample:
+        of_sample = _search_by_quadratic(_sample(rows, n_sample), middle).grid
+        best = of_sample.best
+        centre = of_sample.modes[best]
 
-    # With very many rows a search by a sample of them comes first, and this one begins at its best place. A sample is
-    # worth that only if it is much smaller than the rows: 16 times.
-    n_start = max(_START_ROWS, _MANY_ROWS * rows.n_parameters // m)
-    if n > _MANY_STARTS * n_start:
-        sampled = _search_by_expansion(_sample(rows, n_start), middle).lattice
-        best = sampled.best
-        centre = sampled.modes[best]
-
-    for _ in range(_MAX_EXPANSIONS):
-        # The centre is moved to a mode of all rows, roughly. About it the likelihood is expanded, and the lattice
-        # searched again, from the middle and from the best place so far, both with the w and B of the centre.
+    for _ in range(_MAX_APPROXIMATIONS):
+        # 2. and 3. The search begins in the middle and at the best scales so far, both with w and B of the centre.
         centre = minimise(rows, centre, _ROUGH_GAIN).mode
         starts = {(0, 0): replace(centre, scales=middle.scales), best: centre}
-        nearby = _expand(rows, centre, starts)  # the expansion, and the modes on the lattice that were found with it
+        approximate = _search_near(rows, centre, starts)  # the approximation, and the modes on the grid by it
 
-        # The mode at the best scales is the next centre, unless these have hardly moved on the lattice.
+        # 4. Compare the best scales with those before.
         last = best
-        best = nearby.lattice.best
-        centre = nearby.lattice.modes[best]
+        best = approximate.grid.best
+        centre = approximate.grid.modes[best]
         steps_of_s = abs(best[0] - last[0])
         steps_of_rho = abs(best[1] - last[1])
         if max(steps_of_s, steps_of_rho) <= 1:
             break
-    return nearby
+    return approximate
 
 
-def _expand(rows: Regression, centre: WeightsMode, starts: dict[Place, WeightsMode]) -> Nearby:
-    """The expansion of the likelihood about w and B of `centre`, and the lattice as it sees it.
+def _search_near(rows: Regression, centre: WeightsMode, starts: dict[GridPoint, WeightsMode]) -> ApproximateSearch:
+    """The quadratic approximation of the log loss about w and B of `centre`, and the modes on the grid by it.
 
-    An expansion is the log likelihood of the rows to second order. With it a mode at other scales is found without a
-    look at the rows.
+    With it a mode at other scales is found without a look at the rows.
 
     Parameters
     ----------
-    centre : w and B, about which the likelihood is expanded
-    starts : where the search of the lattice begins: scales, w and B, by place
+    centre : w and B, about which the log loss is approximated
+    starts : where the search of the grid begins: scales, w and B, by grid point
     """
-    expansion = Expansion.about(rows, centre)
+    quadratic = QuadraticLoss.about(rows, centre)
 
-    def by_expansion(_: Place, start: WeightsMode, fisher: Any) -> Solved:
-        return expansion.solve(rows, start)
+    def solve(_: GridPoint, start: WeightsMode, fisher: Any) -> Solved:
+        return quadratic.find_mode(rows, start)
 
-    return Nearby(expansion, _search(starts, by_expansion))
+    return ApproximateSearch(quadratic, _search(starts, solve))
 
 
 def _sample(rows: Regression, n: int) -> Regression:
@@ -488,27 +511,22 @@ def _sample(rows: Regression, n: int) -> Regression:
     return rows.take(np.sort(chosen))
 
 
-def _polished(rows: Regression, nearby: Nearby) -> dict[Place, WeightsMode]:
-    """The modes of an expansion that have a share, moved to where the rows themselves have them, by place.
+def _refined(rows: Regression, approximate: ApproximateSearch) -> dict[GridPoint, WeightsMode]:
+    """The modes of all rows that have a share in the prediction, from those by a quadratic log loss, by grid point.
 
-    An expansion is the log likelihood to second order about some parameters; its modes are close to those of the rows.
-    These are found by steps of Newton's method with the gradients of the rows, and the matrix of the expansion. Their
-    evidence and leave-one-out are by the matrices of the expansion too.
+    The modes by the approximation are close to those of the rows. Only those are refined whose share is at least a
+    thousandth of the largest. Newton's method takes gradients from the rows, and the Hessian from the approximation.
 
     Parameters
     ----------
     rows : all training rows
-    nearby : the expansion of their likelihood, and the modes of the lattice as it sees them
+    approximate : the quadratic approximation of their log loss, and the modes on the grid by it
     """
-    # A score is the logarithm of a share in the prediction, up to a constant. A mode with less than a thousandth of the
-    # share of the best one is left out.
-    expansion, lattice = nearby
-    best_score = score(lattice.modes[lattice.best])
-    least = best_score + np.log(_LEAST_SHARE)
-
-    polished = {}
-    for place, mode in lattice.modes.items():
-        if score(mode) > least:
-            point = minimise(rows, mode, GAIN, expansion.fisher)  # the mode of all rows near this one
-            polished[place] = expansion.scored(rows, point).mode  # with its evidence and leave-one-out
-    return polished
+    quadratic, grid = approximate
+    largest = log_share(grid.modes[grid.best])  # the logarithm of its share, up to a constant
+    refined = {}
+    for grid_point, mode in grid.modes.items():
+        if log_share(mode) > largest + np.log(_LEAST_SHARE):
+            point = minimise(rows, mode, GAIN, quadratic.fisher)  # Newton's method from the approximate mode
+            refined[grid_point] = quadratic.with_evidence(rows, point).mode  # evidence and leave-one-out of it
+    return refined

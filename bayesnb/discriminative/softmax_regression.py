@@ -99,26 +99,30 @@ class Regression:
         return self.weight if self.leaving is None else self.leaving
 
     def log_proba(self, w: np.ndarray, b: np.ndarray, shift: Any = None) -> Table:
-        """log p(y = c) of each row, (n, c), by the softmax of η_i = offset_i + K (Σ_j w_j t_ij + Bᵀ z_i).
+        """log p(y = c) of each row, (n, c), for given weights w and coefficients B.
+
+            a_i = Σ_j w_j t_ij + Bᵀ z_i + shift_i        m = c − 1 numbers, the *contrasts* of the row
+            η_i = offset_i + K a_i                       c log odds; the columns of K (c, m) are fixed
+            p_i = softmax η_i
 
         Parameters
         ----------
         w : (j,) weights of the columns
         b : (r, m) coefficients of the linear term
-        shift : (n, m) added to the contrasts of η, such as those of leave-one-out
+        shift : (n, m) what is added to the contrasts, as in leave-one-out; None for nothing
         """
-        # Σ_j w_j t_ij, (n, m). Rows and contrasts are one axis for the product with w, as one large product is quicker
-        # than n small ones.
+        # Σ_j w_j t_ij, (n, m), as one product with w: rows and contrasts are one axis for it.
         n, m, j = self.t.shape
-        t_of_each_contrast = self.t.reshape(n * m, j)
-        weighted = (t_of_each_contrast @ w).reshape(n, m)
+        weighted = (self.t.reshape(n * m, j) @ w).reshape(n, m)
 
-        # The m = c − 1 contrasts of a row, of which K makes c log odds.
-        contrast = weighted + self.z @ b
+        # a_i, then η_i.
+        contrast = weighted + self.z @ b  # (n, m)
         if shift is not None:
             contrast += shift
-        k = contrasts(self.offset.shape[1])  # (c, m)
+        k = contrasts(self.offset.shape[1])  # K
         eta = contrast @ k.T + self.offset  # (n, c)
+
+        # log softmax: η minus log Σ_c exp η_c, in the memory of η.
         return log_normalize(eta, out=eta)
 
     def take(self, rows: Any) -> "Regression":
@@ -139,7 +143,7 @@ class Regression:
 @record
 @dataclass(frozen=True, eq=False)
 class WeightsMode:
-    """The mode at one point of the lattice.
+    """The mode at one grid point of the scales of the prior.
 
     Fields
     ------
@@ -147,7 +151,7 @@ class WeightsMode:
     w, b : the mode
     log_evidence : log Z(s, ρ) p(s) p(ρ), nats
     elpd : Σ_i v_i log p(y_i | D₋ᵢ), nats, by approximate leave-one-out
-    share : probability of this point of the lattice
+    share : of the prediction
     """
 
     scales: Float[np.ndarray, " 2"]
@@ -208,31 +212,29 @@ def loss_of(rows: Regression, log_p: Table) -> float:
 
 
 def likelihood(rows: Regression, mode: WeightsMode) -> Likelihood:
-    """The log loss of all rows at given w and B, its gradient, and the class probabilities of each row.
+    """The log loss of all rows at given w and B, its gradient (P,), and the class probabilities p (n, c) of each row.
 
-    A row i has m = c − 1 *contrasts*, a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id for k = 1 … m. They make its c log odds,
-    offset_i + K a_i, where the columns of K (c, m) are fixed.
+        loss = −Σ_i v_i log p_i,y(i),    p_i = softmax(offset_i + K a_i),    a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id
+
+    v_i is the weight of a row. a_i are m = c − 1 numbers, the *contrasts* of the row. The gradient follows by the chain
+    rule, in w and then in B row by row:
+
+        ∂loss/∂w_j = Σ_i Σ_k ∂loss/∂a_ik · t_ikj        ∂loss/∂B_dk = Σ_i z_id · ∂loss/∂a_ik
 
     Parameters
     ----------
     rows : t (n, m, j), z (n, r), labels and weights
     mode : w (j,) and B (r, m), which need not be at a mode
-
-    Returns
-    -------
-    the loss; its gradient (P,), in w and then in B row by row; class probabilities (n, c)
     """
-    log_p = rows.log_proba(mode.w, mode.b)
+    # The loss, and p in the memory of log p.
+    log_p = rows.log_proba(mode.w, mode.b)  # (n, c)
     loss = loss_of(rows, log_p)
-    p = np.exp(log_p, out=log_p)  # in the memory of log p, which is needed no more
-    of_contrasts = residuals(rows, p, rows.weight)  # ∂ loss/∂a_ik, (n, m)
+    p = np.exp(log_p, out=log_p)
 
-    # w_j is multiplied by t_ikj in contrast a_ik, so ∂ loss/∂w_j = Σ_i Σ_k ∂ loss/∂a_ik · t_ikj. Rows i and contrasts k
-    # are made one axis of length n · m, over which a single product sums.
-    t_of_each_contrast = rows.t.reshape(-1, len(mode.w))  # (n · m, j)
-    of_w = of_contrasts.ravel() @ t_of_each_contrast  # (j,)
-
-    # B_dk is multiplied by z_id in contrast a_ik, so ∂ loss/∂B_dk = Σ_i z_id · ∂ loss/∂a_ik.
+    # The gradient in the contrasts, and then in w and B. The sum over i and k is one product, for which rows and
+    # contrasts are one axis.
+    of_contrasts = residuals(rows, p, rows.weight)  # ∂loss/∂a_ik, (n, m)
+    of_w = of_contrasts.ravel() @ rows.t.reshape(-1, len(mode.w))  # (j,)
     of_b = rows.z.T @ of_contrasts  # (r, m)
     return Likelihood(loss, np.concatenate([of_w, of_b.ravel()]), p)
 
@@ -296,13 +298,12 @@ def features(rows: Regression, part: Any) -> Float[np.ndarray, "n m p"]:
 def fisher_matrix(rows: Regression, p: Table) -> Float[np.ndarray, "p p"]:
     """The Hessian (P, P) of the log loss −Σ_i v_i log p_i,y(i) in its parameters w (j,), then B (r, m) row by row.
 
-    It is Σ_i F_iᵀ S_i F_i. S_i (m, m) is the Hessian of the loss of row i in its m = c − 1 contrasts
-    a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id, and F_i (m, P) the derivative of these in the parameters. F_i has t_i for w,
-    and repeats z_i for each contrast. It is not made: the three blocks of the Hessian are sums over t, z and S.
+    The parameters act on m = c − 1 numbers of a row, its *contrasts* a_ik = Σ_j w_j t_ikj + Σ_d B_dk z_id. Let S_i
+    (m, m) be the Hessian of the row's loss in these. As they are linear in the parameters, the chain rule gives
 
-        w, w        Σ_i Σ_ab t_iaj S_iab t_ibk          at (j, k)
-        w, B        Σ_i Σ_b S_iab t_ibj z_id            at (j; d, a)
-        B, B        Σ_i S_iab z_id z_ie                 at (d, a; e, b)
+        ∂²/∂w_j ∂w_k    = Σ_i Σ_ab t_iaj S_iab t_ibk
+        ∂²/∂w_j ∂B_da   = Σ_i Σ_b S_iab t_ibj z_id
+        ∂²/∂B_da ∂B_eb  = Σ_i S_iab z_id z_ie
 
     Parameters
     ----------
@@ -312,25 +313,25 @@ def fisher_matrix(rows: Regression, p: Table) -> Float[np.ndarray, "p p"]:
     n, m, j = rows.t.shape  # rows, contrasts, columns
     r = rows.z.shape[1]  # columns of the linear term
     of_w = np.zeros((j, j))
-    of_b_and_w = np.zeros((m, j, r))  # the block w, B with its axes in the order a, j, d
-    of_b = np.zeros((r, m, r, m))  # d, a, e, b
+    of_b_and_w = np.zeros((m, j, r))  # ∂²/∂w_j ∂B_da at (a, j, d)
+    of_b = np.zeros((r, m, r, m))  # ∂²/∂B_da ∂B_eb at (d, a, e, b)
 
-    # Each sum is one large product over the rows of a batch, which stays in a core's cache. `tensordot` multiplies and
-    # sums over the axes that it is given: the first of each array are the rows.
+    # The three sums, batch by batch of rows. `tensordot` multiplies two arrays and sums over the axes that it is given,
+    # one list for each array; axis 0 are the rows.
     for part in batches(n, max(64, _BLOCK // (m * j + r))):
         t = rows.t[part]
         z = rows.z[part]
-        s = label_curvature(p[part], rows.weight[part])  # S, (rows, m, m)
-        s_t = s * t if m == 1 else s @ t  # Σ_b S_ab t_bj, (rows, m, j); with two classes S_i is a number
+        s = label_curvature(p[part], rows.weight[part])  # S_i, (rows, m, m)
+        s_t = s * t if m == 1 else s @ t  # Σ_b S_iab t_ibj, (rows, m, j); with m = 1 S_i is a number
         of_w += np.tensordot(t, s_t, axes=([0, 1], [0, 1]))
         of_b_and_w += np.tensordot(s_t, z, axes=(0, 0))
-        _add_curvature_of_b(of_b, s, z)
+        _add_curvature_of_b(of_b, s, z)  # for contrasts b ≥ a only
 
-    # S is symmetric, so that the block (a, b) of B, B also serves for (b, a), where only b ≥ a was computed.
+    # S is symmetric, so that what was computed for (a, b) also holds for (b, a): copy it, with d and e exchanged.
     for a in range(m):
         of_b[:, a + 1 :, :, a] = np.einsum("deb->ebd", of_b[:, a, :, a + 1 :])
 
-    # As matrices: w has j rows, and B, row by row, has r · m.
+    # One matrix, in which B has r · m rows and columns.
     of_w_and_b = np.einsum("ajd->jda", of_b_and_w).reshape(j, r * m)
     return np.block([[of_w, of_w_and_b], [of_w_and_b.T, of_b.reshape(r * m, r * m)]])
 
@@ -449,31 +450,35 @@ class ParameterPrecision(AbstractPrecision):
     """∂²f = √d (I + d^−½ W H W d^−½) √d with H = Σ F_iᵀ S_i F_i, P × P: for fewer parameters than rows."""
 
     def __init__(self, rows: Regression, mode: WeightsMode, fisher: np.ndarray, d: Float[np.ndarray, " p"]) -> None:
-        """Factor I + d^−½ W H W d^−½, with W = diag(w; 1). Its eigenvalues are at least 1, so Cholesky never fails.
+        """Factor the Hessian of f = −log posterior in the parameters (log w, B), for systems of equations and draws.
 
-        The Hessian of f = −log posterior in (log w, B) is ∂²f = W H W + diag(d), which is this matrix times √d from
-        both sides.
+            ∂²f = W H W + diag(d) = √d A √d,    A = I + d^−½ W H W d^−½ = L Lᵀ
+
+        H is the Hessian of the log loss in (w, B), d what the prior adds, and W = diag(w; 1 …) is ∂(w, B)/∂(log w, B).
+        All eigenvalues of A are at least 1, so that its Cholesky factor L always exists.
 
         Parameters
         ----------
         rows : t (n, m, j), z (n, r), which leverages need
         mode : w (j,) and B at which ∂²f is taken
-        fisher : (P, P) H, the Hessian of the log loss in (w, B)
+        fisher : (P, P) H
         d : (P,) what the prior adds to the diagonal of ∂²f
         """
         j = len(mode.w)
         self.fisher = fisher
         self._rows = rows
-        self._sd = d**-0.5
-        self._scale = mode.parameter_scale * self._sd  # diagonal of W d^−½
+        self._sd = d**-0.5  # d^−½, (P,)
+        self._scale = mode.parameter_scale * self._sd  # the diagonal of W d^−½, (P,)
 
-        # h = I + d^−½ W H W d^−½. Multiplied by √d on both sides it is ∂²f = W H W + diag(d).
-        h = fisher * self._scale * self._scale[:, None]  # (P, P)
-        h[np.diag_indices(len(h))] += 1
-        self.shape = np.diag(h)[:j] * d[:j]  # ∂²f/∂u_j²; before `cholesky` writes over h
+        # A, (P, P).
+        a = fisher * self._scale * self._scale[:, None]
+        a[np.diag_indices(len(a))] += 1
 
-        # log det ∂²f is that of h plus Σ log d. With h = L Lᵀ half of log det h is Σ log of the diagonal of L.
-        self._factor = linalg.cholesky(h, lower=True, overwrite_a=True, check_finite=False)
+        # ∂²f/∂(log w_j)², the diagonal of √d A √d; before `cholesky` writes over A.
+        self.shape = np.diag(a)[:j] * d[:j]
+
+        # L; and ½ log det ∂²f = Σ log L_kk + ½ Σ log d_k.
+        self._factor = linalg.cholesky(a, lower=True, overwrite_a=True, check_finite=False)
         self.half_log_det = float(np.log(np.diag(self._factor)).sum() + np.log(d).sum() / 2)
 
     def solve(self, g: np.ndarray) -> np.ndarray:
@@ -506,13 +511,15 @@ class ParameterPrecision(AbstractPrecision):
         return np.diag(self._scaled_inverse) * self._sd**2
 
     def leverage(self, part: Any) -> Float[np.ndarray, "b m m"]:
-        """The covariance (m, m), by Laplace, of the m contrasts Σ_j w_j t_ij + Bᵀ z_i of each of some rows.
+        """The covariance (m, m) of the contrasts of each of some rows, by Laplace's approximation, for leave-one-out.
 
-        Leave-one-out needs it: how far the contrasts of a row move when the row leaves depends on their covariance.
+        The contrasts of a row are m = c − 1 numbers that are linear in the parameters, a = Σ_j w_j t_j + Bᵀ z. Let C be
+        the covariance of the parameters, in blocks for w and B. Then a has the covariance
 
-        It is G_i = F_i C F_iᵀ, with C (P, P) the covariance of w (j,) and B (r, m), and F_i = (t_i, z_i for each
-        contrast) the derivative of the contrasts in these. With C in blocks, G_i is the sum of t C_ww tᵀ, of t C_wB zᵀ
-        and its transpose, and of z C_BB zᵀ. These products are smaller than F.
+            t C_ww tᵀ + (t C_wB zᵀ + z C_Bw tᵀ) + z C_BB zᵀ        with t (m, j), and z acting on each contrast
+
+        1. The first two terms are X + Xᵀ with X = (½ t C_ww + z C_Bw) tᵀ, as t C_ww tᵀ is symmetric.
+        2. The last term is added.
 
         Parameters
         ----------
@@ -523,18 +530,19 @@ class ParameterPrecision(AbstractPrecision):
         _, m, j = t.shape
         r = z.shape[1]
 
-        # The blocks of C. B stands row by row in C: its axis is cut into its rows d and its contrasts a.
-        of_w = self.covariance[:j, :j]
-        of_w_and_b = self.covariance[:j, j:].reshape(j, r, m)  # j, d, a
-        of_b = self.covariance[j:, j:].reshape(r, m, r, m)  # d, a, e, b
+        # The blocks of C. B stands row by row in C, where its entry (d, a) has one position: it is given two axes.
+        c_ww = self.covariance[:j, :j]
+        c_wb = self.covariance[:j, j:].reshape(j, r, m)  # j, d, a
+        c_bb = self.covariance[j:, j:].reshape(r, m, r, m)  # d, a, e, b
 
-        # t C_ww tᵀ + z C_Bw tᵀ + t C_wB zᵀ is X plus its transpose, with X = (½ t C_ww + z C_Bw) tᵀ: half of the first
-        # term, which is symmetric, and the second, whose transpose is the third.
-        half = np.tensordot(t, of_w / 2, axes=1)  # ½ t C_ww, (n, m, j)
-        half += np.tensordot(z, np.einsum("jda->daj", of_w_and_b), axes=1)  # z C_Bw, (n, m, j)
+        # 1. `tensordot` with axes=1 sums over the last axis of the first array and the first axis of the second.
+        half = np.tensordot(t, c_ww / 2, axes=1)  # ½ t C_ww, (n, m, j)
+        half += np.tensordot(z, np.einsum("jda->daj", c_wb), axes=1)  # z C_Bw = Σ_d z_d Cov(B_da, w_j), at (n, a, j)
         leverage = half @ t.swapaxes(1, 2)  # X, (n, m, m)
-        leverage += leverage.swapaxes(1, 2).copy()
-        _add_covariance_by_b(leverage, z, of_b)
+        leverage += leverage.swapaxes(1, 2).copy()  # X + Xᵀ
+
+        # 2. Σ_de z_d Cov(B_da, B_eb) z_e.
+        _add_covariance_by_b(leverage, z, c_bb)
         return leverage
 
     def group_leverage(self, members: np.ndarray) -> Float[np.ndarray, "q q"]:
@@ -572,10 +580,14 @@ class RowPrecision(AbstractPrecision):
     fisher = None
 
     def __init__(self, rows: Regression, mode: WeightsMode, p: Table, d: Float[np.ndarray, " p"]) -> None:
-        """Make Φ (N, P) and factor I + ΦΦᵀ (N, N), with N rows times contrasts.
+        """Prepare the inverse of the Hessian ∂²f (P, P) of f = −log posterior where rows are fewer than parameters.
 
-        The Hessian of f is √d (I + ΦᵀΦ) √d, since ΦᵀΦ = d^−½ W (Σ_i F_iᵀ S_i F_i) W d^−½. With fewer rows than
-        parameters the matrix I + ΦΦᵀ is much smaller than I + ΦᵀΦ.
+            ∂²f = W (Σ_i F_iᵀ S_i F_i) W + diag(d)        F_i (m, P): derivative of the m = c − 1 contrasts of row i
+                = √d (I + ΦᵀΦ) √d                         S_i (m, m): Hessian of the loss of row i in its contrasts
+
+        The parameters are (log w, B), W = diag(w; 1 …) is ∂(w, B)/∂(log w, B), and Φ (N, P) has m rows for each row i:
+        L_iᵀ F_i W d^−½ with S_i = L_i L_iᵀ. By Woodbury's identity (I + ΦᵀΦ)⁻¹ = I − Φᵀ (I + ΦΦᵀ)⁻¹ Φ. So only
+        I + ΦΦᵀ (N, N) must be factored, which is the smaller one: N = n · m < P.
 
         Parameters
         ----------
@@ -586,24 +598,24 @@ class RowPrecision(AbstractPrecision):
         """
         j = len(mode.w)
         self._rows = rows
-        self._sd = d**-0.5
-        self._scale = mode.parameter_scale * self._sd  # diagonal of W d^−½
+        self._sd = d**-0.5  # d^−½, (P,)
+        self._scale = mode.parameter_scale * self._sd  # the diagonal of W d^−½, (P,)
 
-        # Φ has m rows for each row i, Lᵀ F_i W d^−½, where S_i = L Lᵀ by Cholesky: then (Lᵀ F)ᵀ(Lᵀ F) = Fᵀ S F. S_i may
-        # be singular to rounding, hence a small number on its diagonal.
-        s = label_curvature(p, rows.weight)  # S, (n, m, m)
-        lower = np.linalg.cholesky(s + _JITTER * np.eye(s.shape[1]))  # L of each row
-        phi_of_row = lower.swapaxes(1, 2) @ self._scaled_features(slice(None))  # (n, m, P)
-        self._phi = phi_of_row.reshape(-1, len(d))  # (N, P)
+        # 1. Φ. A small number on the diagonal of S_i keeps it from being singular by rounding.
+        s = label_curvature(p, rows.weight)  # S_i, (n, m, m)
+        lower = np.linalg.cholesky(s + _JITTER * np.eye(s.shape[1]))  # L_i
+        blocks = lower.swapaxes(1, 2) @ self._scaled_features(slice(None))  # L_iᵀ times F_i W d^−½, (n, m, P)
+        self._phi = blocks.reshape(-1, len(d))  # (N, P)
 
-        # The diagonal of √d (I + ΦᵀΦ) √d, for w alone.
+        # 2. ∂²f/∂(log w_j)²: the diagonal of √d (I + ΦᵀΦ) √d, for w alone.
         self.shape = (1 + np.square(self._phi).sum(0)[:j]) * d[:j]
 
-        # log det ∂²f = log det (I + ΦᵀΦ) + Σ log d. As det (I + ΦᵀΦ) = det (I + ΦΦᵀ), the small matrix is enough. Half
-        # of its log det is Σ log of the diagonal of its Cholesky factor.
-        small = self._phi @ self._phi.T  # (N, N)
+        # 3. The Cholesky factor of I + ΦΦᵀ, (N, N).
+        small = self._phi @ self._phi.T
         small[np.diag_indices(len(small))] += 1
         self._factor = linalg.cholesky(small, lower=True, overwrite_a=True, check_finite=False)
+
+        # 4. ½ log det ∂²f = ½ log det (I + ΦᵀΦ) + ½ Σ log d, where det (I + ΦᵀΦ) = det (I + ΦΦᵀ).
         self.half_log_det = float(np.log(np.diag(self._factor)).sum() + np.log(d).sum() / 2)
 
     def _scaled_features(self, part: Any) -> Float[np.ndarray, "n m p"]:
@@ -729,47 +741,58 @@ def point_at(likelihood_at: LikelihoodAt, mode: WeightsMode) -> Point:
 
 
 def minimise(rows: Regression, start: WeightsMode, gain: float = GAIN, fisher: np.ndarray | None = None) -> Point:
-    """The mode of the posterior of log w and B for the scales of `start`, by Newton's method from its w and B.
+    """The most probable weights w and coefficients B of a softmax regression, for the prior scales of `start`.
 
-    w are the positive weights of the columns of a softmax regression, B the coefficients of its linear term. Newton's
-    step is −(∂²f)⁻¹ ∇f for f = −log posterior, which falls with each step. H, the Hessian of the log loss, is dear and
-    changes little, so steps share one. It is made again where a step with an old one promises hardly less than the step
-    before. The gradient is always true, so an old H costs steps and no digits.
+    It is Newton's method for f = −log posterior in (log w, B). The Hessian H of the log loss is costly and changes
+    little from step to step, so it is used again:
+
+    1. Make H if there is none.
+    2. Compute Newton's step −(∂²f)⁻¹ ∇f, where ∂²f is H and what the prior adds.
+    3. Stop if the step promises next to nothing.
+    4. If H is old, and the step promises hardly less than the one before, discard H and go back to 1.
+    5. Take the step, or a part of it that lowers f.
+
+    The gradient ∇f is never an old one. So an old H makes the search longer but not less exact.
 
     Parameters
     ----------
     rows : what w and B are fitted to
     start : the scales of the priors, with w and B to begin from
-    gain : nats that the last step may promise; a smaller promise ends the search
-    fisher : (P, P) H near the mode, to begin with; None makes it at the start
+    gain : nats that the last step may promise
+    fisher : (P, P) H near the mode, if there is one
+
+    Returns
+    -------
+    Point: the mode, with f and its gradient there
     """
-    likelihood_at = functools.partial(likelihood, rows)  # a function of w and B: log loss, its gradient, p (n, c)
-    point = point_at(likelihood_at, start)  # f and its gradient at the start
+    likelihood_at = functools.partial(likelihood, rows)  # of w and B: log loss, its gradient, class probabilities
+    point = point_at(likelihood_at, start)
     last_promise = np.inf
-    is_fresh = False  # whether H was made at `point`
+    is_fresh = False  # whether H was made at the present point
     for _ in range(_MAX_STEPS):
-        # Fewer rows than parameters need no H: they have a cheaper form of ∂²f.
+        # 1. With fewer rows than parameters, ∂²f has a form that needs no H.
         if fisher is None and not is_wide(rows):
             fisher = fisher_matrix(rows, point.likelihood.p)
             is_fresh = True
 
-        # `promise` is twice the fall of f, were it quadratic. Next to nothing: this is the mode.
-        precision = precision_at(rows, point.mode, point.likelihood.p, point.slope, fisher)  # ∂²f, factored
-        step = newton_step(point, precision)
+        # 2. `promise` is twice the fall of f if f were quadratic.
+        hessian = precision_at(rows, point.mode, point.likelihood.p, point.slope, fisher)  # ∂²f, factored
+        step = newton_step(point, hessian)
+
+        # 3. The mode is reached.
         if step.promise < gain:
             break
 
-        # An old H, and the promise has hardly shrunk since the last step: H is from too far away, and is made again.
+        # 4. H was made too far away.
         is_slow = step.promise > _SLOW * last_promise
         if is_slow and fisher is not None and not is_fresh:
             fisher = None
             continue
 
-        # Else the step is taken as far as f falls.
+        # 5. The step is halved until f falls.
         lower = lower_point(likelihood_at, point, step)
-        if lower is None:  # rounding lets no part of it lower f
+        if lower is None:  # because of rounding no part of the step lowers f
             break
-
         point = lower
         last_promise = step.promise
         is_fresh = False
@@ -850,7 +873,10 @@ def log_evidence(point: Point, precision: AbstractPrecision) -> float:
 
 
 def numpyro_model(rows: Regression, scales: np.ndarray) -> None:
-    """The regression in NumPyro, given the scales (s, ρ) of the priors: sites `w`, `B` and `y`.
+    """The softmax regression as a model in NumPyro, given the scales (s, ρ) of the priors: sites `w`, `B` and `y`.
+
+        w_j ~ Exponential(mean s),    B_dk ~ N(0, ρ²), but its last row N(0, 2²),
+        y_i ~ softmax(η_i),           η_i = offset_i + K (Σ_j w_j t_ij + Bᵀ z_i)
 
     Parameters
     ----------
@@ -862,14 +888,15 @@ def numpyro_model(rows: Regression, scales: np.ndarray) -> None:
     from numpyro import distributions as dist
 
     n, m, j = rows.t.shape
+    r = rows.z.shape[1]
 
-    # The prior: an exponential with mean s for each weight; a normal for B, with an sd of its own in the last row.
+    # The priors of w (j,) and of B (r, m).
     w = numpyro.sample("w", dist.Exponential(1 / scales[0]).expand([j]).to_event(1))
-    sd = jnp.full((rows.z.shape[1], m), scales[1]).at[-1].set(SD_SHIFT)
+    sd = jnp.full((r, m), scales[1]).at[-1].set(SD_SHIFT)
     b = numpyro.sample("B", dist.Normal(0.0, sd).to_event(2))
 
-    # The likelihood: log odds η_i = offset_i + K (Σ_j w_j t_ij + Bᵀ z_i). `scale` multiplies a row's log probability by
-    # its weight.
-    eta = rows.offset + (jnp.asarray(rows.t) @ w + jnp.asarray(rows.z) @ b) @ contrasts(m + 1).T  # (n, c)
+    # The labels. `scale` multiplies the log probability of a row by its weight. K is (c, m), with m = c − 1.
+    k = contrasts(m + 1)
+    eta = rows.offset + (jnp.asarray(rows.t) @ w + jnp.asarray(rows.z) @ b) @ k.T  # (n, c)
     with numpyro.plate("row", n), numpyro.handlers.scale(scale=jnp.asarray(rows.weight)):
         numpyro.sample("y", dist.Categorical(logits=eta), obs=rows.label.argmax(1))

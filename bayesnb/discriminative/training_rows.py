@@ -71,101 +71,110 @@ class TrainingRows:
 
 
 def training_rows(cells: Any, code: Int[np.ndarray, " n"], weights: RowWeights, groups: Any) -> TrainingRows:
-    """Given rows as rows that are left out one by one, or group by group; copies of a row with fractions are merged.
+    """Training rows with what leave-one-out removes of each: one count of it, all of it, or its whole group.
+
+    1. If groups are given, all rows of a group are removed together.
+    2. If weights are given as integers, they count equal rows, of which one is removed at a time.
+    3. Otherwise equal rows with fractions are copies, one observation that was entered again. They are merged into one
+       row with the sum of their weights, which is removed as a whole.
 
     Parameters
     ----------
     cells : (n, columns) encoded rows
-    code : (n,) class of each
-    weights : of each row; whether they are counts decides what leaves
-    groups : (n,) labels of rows that leave together; None where each leaves alone
+    code : (n,) class number of each
+    weights : of each row, with `are_counts` if they are integers
+    groups : (n,) labels of groups of rows; None without groups
+
+    Returns
+    -------
+    TrainingRows, whose `position` says for each of the n rows which row it has become
     """
     n = len(code)
-    positions = np.arange(n)
-    importance = replace(weights, are_counts=False)  # under which a row leaves whole
+    unchanged = np.arange(n)
+    whole = replace(weights, are_counts=False)  # all of the weight of a row is removed with it
 
-    # With groups nothing is merged. `group_places` numbers the groups 0, 1, … in the order of their first rows. If the
-    # largest number is n − 1, each row is a group by itself, which is the same as no groups.
+    # 1. The groups get the numbers 0, 1, … in the order of their first rows. If there are as many as rows, each row is
+    # a group by itself, which is the same as no groups.
     if groups is not None:
         group = group_places(groups, n)
         has_companions = group.max(initial=0) < n - 1
-        return TrainingRows(cells, code, importance, group if has_companions else None, positions)
+        return TrainingRows(cells, code, whole, group if has_companions else None, unchanged)
 
-    # Weights of an integer type, given by the user, say how many rows a row stands for: equal rows are then different
-    # observations, and stay apart.
+    # 2. Counts: equal rows are different observations and stay apart.
     if weights.are_counts and weights.are_given:
-        return TrainingRows(cells, code, weights, None, positions)
+        return TrainingRows(cells, code, weights, None, unchanged)
 
-    # Equal rows are merged into the first of them, which is their owner. Example: of the rows 0 to 3 row 2 is a copy of
-    # row 0. The owners are 0 1 0 3. The different owners are 0 1 3, and `position` says which of these each row
-    # belongs to: 0 1 0 2.
-    owner = first_copies(cells, code)
-    different_owners, position = np.unique(owner, return_inverse=True)
-    if len(different_owners) == n:  # no row is a copy
-        return TrainingRows(cells, code, importance, None, positions)
-    weight_of_owner = np.bincount(position, weights.values)  # the weights of its copies are added
+    # 3. Example: of the rows 0 to 3, row 2 is a copy of row 0. The first rows of their kind are 0 1 0 3. Without
+    # repetition these are 0 1 3, and `position` says which of the three each row has become: 0 1 0 2.
+    first = first_copies(cells, code)
+    merged, position = np.unique(first, return_inverse=True)
+    if len(merged) == n:  # no row is a copy
+        return TrainingRows(cells, code, whole, None, unchanged)
+    sum_of_weights = np.bincount(position, weights.values)
     return TrainingRows(
-        cells=cells[different_owners],
-        code=code[different_owners],
-        weights=RowWeights(weight_of_owner, are_counts=False),
+        cells=cells[merged],
+        code=code[merged],
+        weights=RowWeights(sum_of_weights, are_counts=False),
         group=None,
         position=position,
     )
 
 
 def first_copies(cells: Any, code: Int[np.ndarray, " n"]) -> Int[np.ndarray, " n"]:
-    """The first row that each row is a copy of, itself where there is none; only rows with fractions are copies.
+    """For each row the position of the first row that equals it in all cells and in class, itself if there is none.
 
-    Copies agree in all cells and in class.
+    Only rows with fractions are compared: equal measurements are one observation that was entered again, but rows of
+    whole numbers may be equal by chance. Rows 0 to 3 of which row 2 is a copy of row 0 give 0 1 0 3.
 
     Parameters
     ----------
     cells : (n, columns) encoded rows
-    code : (n,) class of each
+    code : (n,) class number of each
     """
-    # A quick hash rules most rows out: a row whose hash no other row has is no copy. Rows of whole numbers are not
-    # looked at, because they may be equal by chance.
-    owner = np.arange(len(code))
-    candidates = np.flatnonzero(_shares_its_hash(cells, code))
+    first = np.arange(len(code))
+
+    # 1. Candidates: rows with fractions whose hash another row has too. This is quick and rules most rows out.
+    candidates = np.flatnonzero(_shares_its_hash(cells, code))  # positions
     if len(candidates):
         candidates = candidates[has_fractions(cells[candidates])]
 
-    # The others are compared cell by cell. Example: the candidates are the rows 3 5 8, and 8 is a copy of 3. The groups
-    # are 0 1 0, the first rows of these are 3 5, and so the three candidates have the owners 3 5 3.
+    # 2. Compare the candidates cell by cell. Example: the candidates are the rows 3 5 8, and 8 is a copy of 3. `copies`
+    # numbers them 0 1 0. The numbers 0 and 1 first occur in the rows 3 and 5, which gives 3 5 3.
     if len(candidates):
-        group = copies(cells[candidates], code[candidates])  # the same number for copies
-        _, first_of_group = np.unique(group, return_index=True)  # among the candidates
-        owner_of_group = candidates[first_of_group]
-        owner[candidates] = owner_of_group[group]
-    return owner
+        number = copies(cells[candidates], code[candidates])
+        _, first_of_number = np.unique(number, return_index=True)  # positions among the candidates
+        first[candidates] = candidates[first_of_number][number]
+    return first
 
 
 def _shares_its_hash(cells: Any, code: Int[np.ndarray, " n"]) -> np.ndarray:
-    """Whether another row has the same hash, (n,): copies of a row do, and few other rows.
+    """Whether another row has the same hash as a row, (n,): a quick test that all equal rows pass, and few others.
 
-    The hash of a row is a sum over its columns and its class: the 64 bits of a cell, as a whole number, times a random
-    odd number of the column. All is modulo 2⁶⁴, as sums and products of unsigned integers are. An odd factor has an
-    inverse modulo 2⁶⁴, so that different cells stay different. Sparse rows are not hashed: all of them may have copies.
+        hash of row i = Σ_j factor_j · whole number of cell ij + factor · class of row i    (modulo 2⁶⁴)
+
+    The factors are random odd numbers. An odd factor has an inverse modulo 2⁶⁴, so that two rows which differ in a
+    single cell never have the same hash. Sparse rows are not tested: the answer is True for all of them.
 
     Parameters
     ----------
     cells : (n, columns) encoded rows
-    code : (n,) class of each
+    code : (n,) class number of each
     """
     if is_sparse(cells):
         return np.ones(len(code), bool)
 
-    # A random odd factor for each column and one for the class.
+    # 1. A random odd factor 2 k + 1 for each column, and one more for the class.
     factors = np.random.default_rng(0).integers(1 << 62, size=cells.shape[1] + 1, dtype=np.uint64)
     factors = 2 * factors + np.uint64(1)
 
+    # 2. The sum. Products and sums of unsigned 64-bit integers are modulo 2⁶⁴ by themselves.
     hashes = code.astype(np.uint64) * factors[-1]  # (n,)
     for column, factor in zip(cells.T, factors[:-1], strict=True):
-        hashes += _whole_numbers_of(column) * factor
+        hashes += _whole_numbers_of(column) * factor  # the same whole number for equal cells, else different ones
 
-    # How often each different hash occurs, and which of them a row has: 7 4 7 are 4 7, once and twice, and 1 0 1.
-    _, which, times = np.unique(hashes, return_inverse=True, return_counts=True)
-    return times[which] > 1
+    # 3. How often the hash of each row occurs. The hashes 7 4 7 are 4 once and 7 twice: the rows have 2 1 2.
+    _, number, times = np.unique(hashes, return_inverse=True, return_counts=True)
+    return times[number] > 1
 
 
 def _whole_numbers_of(column: np.ndarray) -> np.ndarray:
@@ -197,40 +206,45 @@ class Sample(NamedTuple):
 
 
 def sample_of(training: TrainingRows, n_classes: int, n_parameters: int, numbers_of_row: int) -> Sample:
-    """All rows, or enough of each class where there are many: their likelihood then knows how they were taken.
+    """The rows that a softmax regression is fitted to: all, or of very many rows a sample with enough of each class.
 
-    A row of class c is taken with probability f_c, so that of the rows taken p(y = c | x, taken) ∝ f_c p(y = c | x):
-    with log f_c added to the offset the sample has the coefficients of all rows, and its own uncertainty. Prentice &
-    Pyke (1979), Logistic disease incidence models and case-control studies, Biometrika 66.
+    Rare classes are sampled at a higher rate f_c than others. This can be corrected for: among the sampled rows
+    p(y = c | x) is proportional to f_c p(y = c | x) of all rows, so that log f_c is added to the log odds of the
+    regression as a known offset. Its coefficients are then those of all rows (Prentice & Pyke 1979, Logistic disease
+    incidence models and case-control studies, Biometrika 66).
 
     Parameters
     ----------
     training : all rows; with groups all of them are taken, as a group must stay whole
     n_classes, n_parameters : of the regression: more parameters need more rows
     numbers_of_row : that the regression holds of a row, which limits the sample by memory
+
+    Returns
+    -------
+    The positions of the rows, and log f_c (c,)
     """
-    # How many rows to take, about: 50,000 or 1,000 for each parameter, if memory allows it. Fewer rows, and groups, are
-    # taken whole, at the rate 1, whose log is 0.
+    # 1. The size of the sample: 50,000 rows or 1,000 for each parameter, but no more than memory allows. If there are
+    # no more rows than that, all are taken at the rate 1, whose log is 0.
     n = len(training.code)
     wanted = max(_MIN_SAMPLE, _ROWS_PER_PARAMETER * n_parameters)
     size = min(wanted, _MAX_NUMBERS // numbers_of_row)
     if training.group is not None or n <= size:
         return Sample(slice(None), np.zeros(n_classes))
 
-    # How many of each class: its proportional part; but of a rare class at least half of an even part size/c, or all of
-    # its rows if it has fewer.
+    # 2. How many rows of each class: in proportion to its rows, but at least half of an even share of the sample, or
+    # all its rows if there are fewer.
     rows_of_class = np.bincount(training.code, minlength=n_classes)  # (c,)
     proportional = rows_of_class * size / n
     half_of_even = _LEAST_SHARE_OF_EVEN * size / n_classes
-    quota = np.maximum(proportional, np.minimum(rows_of_class, half_of_even)).astype(int)
+    n_sampled = np.maximum(proportional, np.minimum(rows_of_class, half_of_even)).astype(int)  # (c,)
 
-    # Shuffled rows, sorted by class with a stable sort, which keeps their random order within a class: the first of
-    # each class are a random sample of it. Classes with 4, 2 and 3 rows begin at 0, 4 and 6.
+    # 3. Random rows of each class: all rows are shuffled, and then sorted by class. The sort is stable, so that the
+    # rows of a class stay in random order, and the first ones can be taken. Classes of 4, 2, 3 rows begin at 0, 4, 6.
     shuffled = np.random.default_rng(0).permutation(n)
     by_class = shuffled[np.argsort(training.code[shuffled], kind="stable")]
-    starts = np.cumsum(rows_of_class) - rows_of_class  # where each class begins
-    chosen = [by_class[start : start + number] for start, number in zip(starts, quota, strict=True)]
+    starts = np.cumsum(rows_of_class) - rows_of_class
+    chosen = [by_class[start : start + number] for start, number in zip(starts, n_sampled, strict=True)]
 
-    # log f_c; of a class without rows it is 0.
-    log_rate = np.log(np.maximum(quota, 1) / np.maximum(rows_of_class, 1))
+    # 4. log f_c = log (sampled rows / rows), 0 for a class without rows.
+    log_rate = np.log(np.maximum(n_sampled, 1) / np.maximum(rows_of_class, 1))
     return Sample(np.sort(np.concatenate(chosen)), log_rate)

@@ -178,9 +178,9 @@ class DirichletComplement(AbstractEvents):
 def _others(table: Array, axis: int = 0) -> Array:
     """For each class the sum over all other classes, which lie along an axis; the shape stays.
 
-    It is the sum of what comes before the class plus the sum of what comes after it: for the classes a, b, c these are
-    (0, a, a + b) and (b + c, c, 0). To subtract the class from the whole would leave rounding where the others have
-    nothing.
+    Three classes with the numbers a, b, c have the sums b + c, a + c and a + b. To subtract each class from the whole
+    would leave rounding where the others have nothing. So each is the sum of the classes before, 0, a, a + b, plus that
+    of the classes after, b + c, c, 0.
 
     Parameters
     ----------
@@ -188,13 +188,13 @@ def _others(table: Array, axis: int = 0) -> Array:
     axis : of the classes
     """
     xp = namespace(table)  # numpy or jax.numpy
-    by_class = xp.moveaxis(table, axis, 0)  # the classes first: a, b, c
-    nothing = xp.zeros_like(by_class[:1])
 
-    # sums from the front: a, a + b, behind a 0
-    sum_before = xp.concatenate([nothing, xp.cumsum(by_class[:-1], 0)])
+    def sum_before(by_class: Array) -> Array:
+        """For each class the sum of those before it: 0, a, a + b."""
+        nothing = xp.zeros_like(by_class[:1])
+        return xp.concatenate([nothing, xp.cumsum(by_class[:-1], 0)])
 
-    # sums from the end: of c, b these are c, c + b, which turned round are c + b, c, before a 0
-    last_to_second = by_class[:0:-1]
-    sum_after = xp.concatenate([xp.cumsum(last_to_second, 0)[::-1], nothing])
-    return xp.moveaxis(sum_before + sum_after, 0, axis)
+    # the sums of the classes after are the same in reversed order: 0, c, c + b, which turned round are c + b, c, 0
+    by_class = xp.moveaxis(table, axis, 0)  # the classes first
+    sum_after = sum_before(by_class[::-1])[::-1]
+    return xp.moveaxis(sum_before(by_class) + sum_after, 0, axis)

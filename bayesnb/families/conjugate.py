@@ -439,22 +439,33 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     def log_loo_cell(self, x: Any, w: Any, *fields: Any) -> Any:
         """The log predictive density of a cell, log p(x | data without the cell), which has weight w among the data.
 
-        Write E for the mean over the posterior p(θ | data). Without the cell the posterior is p(θ | data) p(x | θ)^−w
-        up to a factor, so by Bayes' theorem p(x | data without the cell) = E p(x | θ)^(1−w) / E p(x | θ)^(−w). Its
-        logarithm is power(1 − w) − power(−w), with power(w) = log E p(x | θ)^w. This difference of two numbers of size
-        w log w loses digits. So the cell is taken out of the fields, by `added` with the weight −w, and predicted from
-        what is left, which is power(1) there.
+        It is computed as it reads: the cell leaves the posterior, and what remains predicts it, by power(1).
+
+        There is a formula too. With E the mean over the posterior of all data, and power(w) = log E p(x | θ)^w,
+
+            p(x | data without the cell) = E p(x | θ)^(1−w) / E p(x | θ)^(−w),   its logarithm power(1 − w) − power(−w),
+
+        because without the cell the posterior is proportional to p(θ | data) p(x | θ)^−w. For other weights than 1 both
+        terms are of the size w log w, and their difference loses digits. For w = 1 the first one is power(0) = 0.
 
         Parameters
         ----------
         x, w, fields : cells, their weights, and the fields of the posterior with the cells, which broadcast
         """
-        if isinstance(w, float) and w == 1:  # the usual case, in which power(1 − w) = power(0) = 0
+        if isinstance(w, float) and w == 1:  # the usual case: the formula
             return -self.power(x, -1.0, *fields)
+        return self.power(x, 1.0, *self._fields_without(x, w, *fields))
 
-        # the fields without the cell, such as a − w x and b − w of Gamma(a, b) and a Poisson cell
+    def _fields_without(self, x: Any, w: Any, *fields: Any) -> list[Any]:
+        """The fields of the posterior after cells have left it: for Poisson cells a − w x and b − w of Gamma(a, b).
+
+        Parameters
+        ----------
+        x, w, fields : cells, their weights, and the fields with the cells, which broadcast
+        """
+        # the statistics of −w cells, their weight, total and mean of t(x), are added to the fields
         t = self.statistic(x)
-        after = self.added(CellStatistics(-w, -w * t, t), *fields)  # statistics of −w cells: weight, total, mean
+        after = self.added(CellStatistics(-w, -w * t, t), *fields)
 
         # Fields that must be positive stay above 0, also where the cell carries nearly all of them: `floor_at_rounding`
         # replaces a difference that is only rounding by a number of the size of the rounding of the old field.
@@ -462,7 +473,7 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
         for declared, old, new in zip(self.fields_.values(), fields, after, strict=True):
             is_positive = declared.support in (COUNT, AMOUNT)
             remaining.append(floor_at_rounding(new, old) if is_positive else new)
-        return self.power(x, 1.0, *remaining)
+        return remaining
 
     def cells(self, x: Any) -> Any:
         """Dense rows with NaN in every missing cell."""
@@ -500,24 +511,26 @@ class Conjugate(FromPrior, AbstractConjugate[Stats]):  # type: ignore[override]
     def _level_table(
         self, n_levels: int, functions: Sequence[tuple[Callable[..., Any], float]], key: Hashable | None
     ) -> "_LevelTable | _LinearTable":
-        """The values of functions of a cell at all of its levels, for each class and feature; kept under a key.
+        """`_tabulate` with a memory: the table of some functions of a cell at its levels is made once, and kept.
+
+        Rows come in slices, and all slices look up their cells in the same table.
 
         Parameters
         ----------
         n_levels : cells are 0 … n_levels − 1
         functions : pairs (f, w) of a function of a cell, f(x, w, *fields), and the weight w with which it is called
-        key : name of the functions; None keeps nothing
+        key : name of the functions, by which the table is found again; None keeps nothing
         """
-        if key is None:  # functions without a name could not be told apart in the cache
+        if key is None:
             return self._tabulate(n_levels, functions)
 
-        # the cache is a dict of this object, which is immutable, so that a table stays valid. The same functions with
-        # other levels or weights are another table
+        # The tables are kept in a dict of this object, whose fields never change, so that a table stays valid. Other
+        # levels or weights make another table.
         weights = tuple(w for _, w in functions)
-        cache_key = key, n_levels, weights
-        if cache_key not in self._level_tables:
-            self._level_tables[cache_key] = self._tabulate(n_levels, functions)
-        return self._level_tables[cache_key]
+        full_key = key, n_levels, weights
+        if full_key not in self._level_tables:
+            self._level_tables[full_key] = self._tabulate(n_levels, functions)
+        return self._level_tables[full_key]
 
     def _tabulate(
         self, n_levels: int, functions: Sequence[tuple[Callable[..., Any], float]]

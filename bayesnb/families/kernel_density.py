@@ -211,13 +211,11 @@ class KernelDensity(AbstractConjugate[Sample]):
             u = xp.where(is_observed, x[:, j], 0)  # any number will do where the cell is missing
             return xp.where(is_observed, log_f(u, k, j), 0)
 
-        # kernels to evaluate: one for each row, bandwidth and training cell. NumPy starts threads if there are many
+        # the work, which decides whether NumPy starts threads: a kernel for each row, bandwidth and training cell
         n_kernels = x.shape[0] * n_bandwidths * sum(v.size for v in self.cells.value)
-        total: list[Any] = [0] * c  # of each class, (…, n)
 
-        # `by_piece` calls the function for each class k and feature j, and yields (k, its result): (0, …) for all
-        # features of class 0, then (1, …) and so on. In NumPy the calls may run in threads; in JAX (cost None) they are
-        # a compiled loop
+        # `by_piece` yields (k, log density of feature j under class k) for all k and j; the work None stands for JAX
+        total: list[Any] = [0] * c  # of each class, (…, n)
         for k, log_density_of_feature in by_piece(log_f_of_observed, c, d, n_kernels if xp is np else None):
             total[k] = total[k] + log_density_of_feature
         return xp.stack(total, -1)
@@ -254,27 +252,26 @@ class KernelDensity(AbstractConjugate[Sample]):
     def _host_average(self, x: np.ndarray, r: np.ndarray | None) -> np.ndarray:
         """The log density of each row under each class, averaged over the posterior of the bandwidths, in NumPy.
 
+        It is the sum over the features of the log density of each cell, which `_host_average_of_feature` gives: (n, c).
+
         Parameters
         ----------
         x : (n, d), rows; NaN = missing
-        r : (n, c), weights that the rows have in the training data: each leaves before its row is predicted, as
-            `log_loo` asks. None: nothing leaves, as `log_predictive` asks
-
-        Returns
-        -------
-        (n, c), in nats
+        r : (n, c), for leave-one-out: weights that the rows have in the training data, of which each row leaves before
+            it is predicted. None for new rows, for which nothing leaves
         """
         c, d = self.shape
-        pooled = self.cells.pooled()  # the cells of all classes, as of one class
+        cells_of_all = self.cells.pooled()  # of all classes together, as of a single class 0
 
+        # the log densities (n,) of the cells of feature j under class k; a class that has no cell, or loses its only
+        # one, takes the density of the cells of all classes
         def log_f_of(k: int, j: int) -> np.ndarray:
-            pooled_cells = Cells(*pooled.of_piece(0, j))
-            return self._host_average_of_feature(x[:, j], r, k, j, pooled_cells)
+            pooled = Cells(*cells_of_all.of_piece(0, j))
+            return self._host_average_of_feature(x[:, j], r, k, j, pooled)
 
-        # `by_piece` calls `log_f_of` for each class k and feature j, in threads if there is much work, and yields the
-        # class and the result, (n,), in order
+        # `by_piece` yields (k, log_f_of(k, j)) for all k and j; threads are started if there are many kernels
         table = np.zeros((len(x), c))
-        n_kernels = len(x) * WIDE_NODES * sum(v.size for v in self.cells.value)  # the work
+        n_kernels = len(x) * WIDE_NODES * sum(v.size for v in self.cells.value)
         for k, log_f in by_piece(log_f_of, c, d, n_kernels):
             table[:, k] += log_f
         return table
@@ -305,29 +302,31 @@ class KernelDensity(AbstractConjugate[Sample]):
         return log_f
 
     def _posterior_of(self, k: int, j: int) -> BandwidthPosterior | KnownBandwidth:
-        """The posterior of log h of class k and feature j, h the bandwidth, as an object with the averages over it.
+        """The posterior of log h of class k and feature j, h the bandwidth; made at the first call and kept.
 
         Its methods `log_average` and `log_loo` give kernel densities averaged over the posterior, without a row in
-        leave-one-out. It is made at the first call and kept in the instance, which is frozen, so it stays valid.
+        leave-one-out. It stays valid, because the fields of this object never change.
         """
-        posteriors = vars(self).setdefault("_posteriors", {})  # by (class, feature)
-        if (k, j) in posteriors:
-            return posteriors[k, j]
+        posteriors = vars(self).setdefault("_posteriors", {})  # by (class, feature), in the dict of this object
+        if (k, j) not in posteriors:
+            posteriors[k, j] = self._make_posterior(k, j)
+        return posteriors[k, j]
 
+    def _make_posterior(self, k: int, j: int) -> BandwidthPosterior | KnownBandwidth:
+        """The posterior of log h of class k and feature j, or the bandwidth that is given."""
         value, weight = self.cells.of_piece(k, j)  # distinct training cells and their weights, (m,) each
         cells = Cells(value.astype(float), weight.astype(float))
-        if self.low is None or self.high is None:  # the bandwidth is given
-            posteriors[k, j] = KnownBandwidth(cells, float(self.log_h[k, j]))
-        else:
-            # log h ~ Normal(centre, 1) between two limits, times the leave-one-out product of the cells
-            posteriors[k, j] = BandwidthPosterior(
-                cells,
-                centre=float(self.log_h[k, j]),
-                low=float(self.low[k, j]),
-                high=float(self.high[k, j]),
-                has_product=bool(_varies(self.cells)[j]),  # a constant feature says nothing of its bandwidth
-            )
-        return posteriors[k, j]
+        if self.low is None or self.high is None:
+            return KnownBandwidth(cells, float(self.log_h[k, j]))
+
+        # log h ~ Normal(centre, 1) between two limits, times the leave-one-out product of the cells
+        return BandwidthPosterior(
+            cells,
+            centre=float(self.log_h[k, j]),
+            low=float(self.low[k, j]),
+            high=float(self.high[k, j]),
+            has_product=bool(_varies(self.cells)[j]),  # a constant feature says nothing of its bandwidth
+        )
 
     # --- averages in JAX: the formulas as they are --------------------------------------------------------------------
 
@@ -407,8 +406,10 @@ class KernelDensity(AbstractConjugate[Sample]):
 
         It is the log density of the bandwidth h of each class and feature: a normal prior of log h with the centre
         log h⁰, times the leave-one-out product of the cells. f_−i is the kernel density without cell v_i, which has
-        weight w_i. `_log_density` is the density of log h; as d log h = dh/h, that of h has the factor 1/h, the term
-        −log h. The sum over the cells is exact and does not use the grid, only the normaliser is by quadrature.
+        weight w_i. The sum over the cells is exact, and only the normaliser is computed by quadrature.
+
+        θ holds t = log h, but this is the density of h itself, as in NumPyro's site `bandwidth`. A density changes with
+        its variable: p(h) = p(t) |dt/dh| = p(t)/h, so log p(h) = log p(t) − t.
 
         Parameters
         ----------
@@ -416,14 +417,17 @@ class KernelDensity(AbstractConjugate[Sample]):
         """
         if self.low is None or self.high is None:  # the bandwidth is known: there are no parameters
             return 0 * self.log_h
-        t = theta["log_bandwidth"]  # log h, (…, c, d)
-        t_of_draws = t.reshape(-1, *self.log_h.shape)  # (s, c, d), all draws along one axis
-        log_density_of_t = self._log_density(t_of_draws).reshape(t.shape)
 
-        # a draw at a limit, taken to h and back by exp and log, may differ from it in the last digits
+        # log p(t), with all draws along one axis, (s, c, d), and back in the shape of t; then log p(h)
+        t = theta["log_bandwidth"]  # (…, c, d)
+        log_density_of_t = self._log_density(t.reshape(-1, *self.log_h.shape)).reshape(t.shape)
+        log_density_of_h = log_density_of_t - t - self.log_normalizer()
+
+        # −∞ beyond the limits. A draw at a limit, taken to h and back by exp and log, may differ from it in the last
+        # digits, so 1e-6 is allowed.
         is_within_limits = (t > self.low - 1e-6) & (t < self.high + 1e-6)
         xp = namespace(log_density_of_t)  # numpy or jax.numpy
-        return xp.where(is_within_limits, log_density_of_t - t - self.log_normalizer(), -xp.inf)
+        return xp.where(is_within_limits, log_density_of_h, -xp.inf)
 
     def _log_density(self, t: Float[Array, "g c d"]) -> Float[Array, "g c d"]:
         """Log density of t = log h, without its normaliser: the prior Normal(log h⁰, 1) and the product."""
@@ -453,16 +457,15 @@ class KernelDensity(AbstractConjugate[Sample]):
             terms = weight * log_density(v, value, weight, t[:, k, j], leaving)  # (g, m)
             return xp.where(varies[j], terms.sum(-1), 0)
 
-        # the work: in each class and feature a kernel for each bandwidth and pair of cells. In NumPy it may be worth
-        # threads; in JAX (cost None) the calls are a compiled loop
+        # the work, which decides whether NumPy starts threads: a kernel for each bandwidth and pair of cells of each
+        # class and feature
         n_pairs_of_cells = sum(v.size * v.shape[-1] for v in self.cells.value)
         n_kernels = len(t) * n_pairs_of_cells
 
-        # `by_piece` calls `log_product` for each class k and feature j, and yields (k, result (g,)): the features of
-        # the first class, then those of the next
+        # `by_piece` yields (k, log_product(k, j)), the features of the first class, then those of the next: with 2
+        # classes and 2 features of (0, 0), (0, 1), (1, 0), (1, 1). None for the work stands for JAX.
         pieces = by_piece(log_product, *self.shape, n_kernels if xp is np else None)
-        results = [log_p for _, log_p in pieces]  # with 2 classes and 2 features of (0, 0), (0, 1), (1, 0), (1, 1)
-        side_by_side = xp.stack(results, -1)  # (g, c·d)
+        side_by_side = xp.stack([log_p for _, log_p in pieces], -1)  # (g, c·d)
         return side_by_side.reshape(t.shape)  # (g, c, d)
 
     @property
@@ -495,28 +498,27 @@ class KernelDensity(AbstractConjugate[Sample]):
         return vars(self)["_known"]
 
     def _integrate(self) -> _Grid:
-        """Normalise the posterior of log h by Gauss–Legendre quadrature over the range that holds its mass.
+        """The posterior p of t = log h as a quadrature, ∫ g(t) p(t) dt ≈ Σ_k weight_k g(t_k), and its normaliser.
 
-        Returns
-        -------
-        the g nodes of each class and feature, the logarithms of their weights, which sum to one, the ends of the range,
-        and the logarithm of the normaliser
+        1. Find the range that holds the mass of p: where it is less than 34 nats below its peak.
+        2. Take the nodes t_k of a Gauss–Legendre quadrature over this range.
+        3. A node has the mass: its weight in that quadrature times p(t_k), without the normaliser.
+        4. The sum of these masses is the normaliser, and the masses over this sum are the weights.
+
+        All of it is done for each class and feature, (g, c, d) for g nodes.
         """
         assert self.low is not None and self.high is not None
-        xp = namespace(self.log_h, *self.cells.value)  # numpy or jax.numpy
-
-        # Nodes t = log h and logarithms of their weights, for each class and feature. `_log_density` is the log of the
-        # prior times the leave-one-out product of the cells, without its normaliser; `search_range` finds where it is
-        # less than 34 nats below its peak
         low, high = search_range(self._log_density, self.low, self.high)  # (c, d) each
         rule = gauss_legendre(low, high, WIDE_NODES)
-        log_mass = self._log_density(rule.t) + rule.log_weight  # (g, c, d), of each node
-        log_z = logsumexp(log_mass, 0)  # (c, d)
+        log_mass = self._log_density(rule.t) + rule.log_weight  # (g, c, d)
+        log_z = logsumexp(log_mass, 0)  # (c, d), of the normaliser
+        log_weight = log_mass - log_z
 
-        # Where the cells say nothing of a bandwidth (`_informed` is False), the density is the prior's, and
-        # ∫ exp(−½ (t − log h⁰)²) dt = √(2π) [Φ(high − log h⁰) − Φ(low − log h⁰)] is exact; `ndtr` is Φ
+        # Where the cells say nothing of a bandwidth (`_informed` is False), p is the prior, whose normaliser is exact:
+        # ∫ exp(−½ (t − log h⁰)²) dt = √(2π) [Φ(high − log h⁰) − Φ(low − log h⁰)]; `ndtr` is Φ
+        xp = namespace(self.log_h, *self.cells.value)  # numpy or jax.numpy
         prior_log_z = 0.5 * LOG_2PI + xp.log(ndtr(self.high - self.log_h) - ndtr(self.low - self.log_h))
-        return _Grid(rule.t, log_mass - log_z, low, high, xp.where(self._informed, log_z, prior_log_z))
+        return _Grid(rule.t, log_weight, low, high, log_z=xp.where(self._informed, log_z, prior_log_z))
 
     @property
     def _nodes(self) -> tuple[Array, Array]:
@@ -727,25 +729,31 @@ class KernelDensity(AbstractConjugate[Sample]):
         import jax.numpy as jnp
 
         posterior = self._with_rows(x, y)  # whose cells are those of this block and of the rows
-        if self.low is None or self.high is None:  # θ is empty: the rows add a constant
+        if self.low is None or self.high is None:  # the bandwidth is known: the product is a constant
             numpyro.factor("x", posterior.log_normalizer() - self.log_normalizer())
             return
 
-        # the log of the leave-one-out product with the rows, at the bandwidths h that NumPyro draws
-        t = jnp.log(self._sample_bandwidth())[None]  # log h, (1, c, d)
-        log_product_after = posterior._leave_one_out(t)[0]  # (c, d)
+        # h, drawn by NumPyro from its prior; then log h, and the log product of this block's cells and the rows
+        t = jnp.log(self._sample_bandwidth())[None]  # (1, c, d)
+        log_product = posterior._leave_one_out(t)[0]  # (c, d)
         if not self.cells.n.size:  # no cells before: the product is that of the rows alone
-            numpyro.factor("x", log_product_after)
+            numpyro.factor("x", log_product)
             return
 
-        # There are cells already. NumPyro's site h has the truncated normal density φ/Z⁰, with Z⁰ the integral of φ.
-        # The density with the cells is φ · product / Z, so that the first factor is log product − log Z + log Z⁰
+        # There are cells already. Then the block's density of h is prior · product of these cells, normalised, and the
+        # rows multiply it by the ratio of the two products.
         log_product_before = self._leave_one_out(t)[0]  # (c, d)
-        without_cells = replace(self, cells=self.cells.zero())
-        numpyro.factor("seen", log_product_before - self.log_normalizer() + without_cells.log_normalizer())
+        numpyro.factor("seen", self._log_ratio_to_prior(log_product_before))
+        numpyro.factor("x", log_product - log_product_before)
 
-        # the second factor is by how much the rows change the log product
-        numpyro.factor("x", log_product_after - log_product_before)
+    def _log_ratio_to_prior(self, log_product: Array) -> Array:
+        """The log ratio of the block's density of the bandwidth to its prior, from the log product of the cells.
+
+        With φ = exp(−½ (log h − log h⁰)²) the prior is φ/Z⁰ and the block's density φ · product/Z, each with the
+        integral over the limits as its normaliser. So the ratio is product · Z⁰/Z. All numbers are (c, d).
+        """
+        without_cells = replace(self, cells=self.cells.zero())  # the prior
+        return log_product - self.log_normalizer() + without_cells.log_normalizer()
 
     def _with_rows(self, x: Array, y: Array) -> Self:
         """The block that has also the cells of rows x (n, d), with labels y (n,)."""
@@ -764,19 +772,24 @@ class KernelDensity(AbstractConjugate[Sample]):
         return self.update(cells)
 
     def _sample_bandwidth(self) -> Float[Array, "c d"]:
-        """The NumPyro site `bandwidth`, log h ~ Normal(log h⁰, 1) between the limits."""
+        """The NumPyro site `bandwidth`: h = exp(t) with t = log h ~ Normal(log h⁰, 1) between the limits.
+
+        h lies between exp(low) and exp(high). NumPyro's check that a value is within them (`validate_args`) is switched
+        off: a bandwidth at a limit, taken to t and back, may end in the last digit beyond it, and would count as
+        impossible.
+        """
         import numpyro
         import numpyro.distributions as dist
         from numpyro.distributions import constraints, transforms
 
-        c, d = self.shape
-        # not validated: at a limit exp and log may end a last digit beyond it, and that is no density of zero
+        # t, and the function that makes h of it
         log_prior = dist.TruncatedNormal(self.log_h, 1.0, low=self.low, high=self.high, validate_args=False)
-
-        # h = exp(log h), so that the site is the bandwidth itself, between exp(low) and exp(high)
         exp = transforms.ExpTransform(domain=constraints.interval(self.low, self.high))
+        prior = dist.TransformedDistribution(log_prior, exp, validate_args=False)
+
+        c, d = self.shape
         with numpyro.plate("class", c, dim=-2), numpyro.plate("feature", d, dim=-1):
-            return numpyro.sample("bandwidth", dist.TransformedDistribution(log_prior, exp, validate_args=False))
+            return numpyro.sample("bandwidth", prior)
 
 
 class GridMarginal:
@@ -1025,41 +1038,77 @@ def _log_averages_of_distinct(
     """
     u, leaving_class, leaving_all = departures
     cells = posterior.cells  # distinct training cells of the class, in ascending order
+    cases = _cases(cells, pooled, departures)  # four masks (q,)
+    log_f = np.zeros(len(u))
 
     def priors_of(rows: np.ndarray) -> BandwidthPriors | None:
         return None if priors is None else priors.select(rows)
 
-    # How many distinct cells remain without the row decides between four cases; a cell is in at most one of them. A row
-    # is often one of several with its cell, and then all distinct cells remain.
-    n_in_all = _n_remaining(pooled, u, leaving_all)  # (q,), distinct cells of all classes
-    class_is_empty = _n_remaining(cells, u, leaving_class) == 0
-    varied_by_row = (n_in_all == 1) & (len(pooled.value) == 2)  # the feature varies, but not without the row
-    is_regular = ~class_is_empty & ~varied_by_row
-    leaves_class = (leaving_class > 0) & np.isin(u, cells.value)
-    log_f = np.zeros(len(u))
+    # nothing leaves the class: its posterior as it is
+    rows = cases.stays
+    if rows.any():
+        log_f[rows] = posterior.log_average(u[rows], np.zeros(rows.sum()), cells, priors_of(rows))
 
-    # 1. nothing leaves the class: its posterior as it is
-    stays = is_regular & ~leaves_class
-    if stays.any():
-        log_f[stays] = posterior.log_average(u[stays], np.zeros(stays.sum()), cells, priors_of(stays))
+    # the row leaves the kernels and the posterior of the bandwidth
+    rows = cases.leaves
+    if rows.any():
+        cell = np.searchsorted(cells.value, u[rows])  # positions of the cells u among those of the class
+        log_f[rows] = posterior.log_loo(cell, leaving_class[rows], priors_of(rows))
 
-    # 2. the row leaves the kernels and the posterior of the bandwidth
-    leaves_both = is_regular & leaves_class
-    if leaves_both.any():
-        cell = np.searchsorted(cells.value, u[leaves_both])  # positions of the cells u among those of the class
-        log_f[leaves_both] = posterior.log_loo(cell, leaving_class[leaves_both], priors_of(leaves_both))
+    # the row leaves the kernels; the bandwidth has its prior
+    rows = cases.keeps_prior
+    if rows.any():
+        log_f[rows] = posterior.prior.log_average(u[rows], leaving_class[rows], cells, priors_of(rows))
 
-    # 3. without the row the feature is constant, and the product says nothing of the bandwidth, which keeps its prior
-    keeps_prior = varied_by_row & ~class_is_empty
-    if keeps_prior.any():
-        leaving = leaving_class[keeps_prior]
-        log_f[keeps_prior] = posterior.prior.log_average(u[keeps_prior], leaving, cells, priors_of(keeps_prior))
-
-    # 4. without the row the class has no cell: the cells of all classes, under the prior of the bandwidth
-    borrows = class_is_empty & (n_in_all > 0)
-    if borrows.any():
-        log_f[borrows] = posterior.prior.log_average(u[borrows], leaving_all[borrows], pooled, priors_of(borrows))
+    # the kernels are those of the cells of all classes; the bandwidth has its prior
+    rows = cases.borrows
+    if rows.any():
+        log_f[rows] = posterior.prior.log_average(u[rows], leaving_all[rows], pooled, priors_of(rows))
     return log_f
+
+
+class _Cases(NamedTuple):
+    """In which of four cases each of q departures is, (q,) booleans; in none of them no cell is left in any class.
+
+    Fields
+    ------
+    stays : nothing leaves the class
+    leaves : the row leaves the class, and other cells of the class remain
+    keeps_prior : the same, but all cells that remain in the classes are equal. Then the leave-one-out product says
+        nothing of the bandwidth
+    borrows : the class has no cell left, but other classes have
+    """
+
+    stays: np.ndarray
+    leaves: np.ndarray
+    keeps_prior: np.ndarray
+    borrows: np.ndarray
+
+
+def _cases(cells: Cells, pooled: Cells, departures: _Departures) -> _Cases:
+    """The case of each departure, by how many distinct cells remain without it.
+
+    A row is often one of several with the same cell, and then all distinct cells remain.
+
+    Parameters
+    ----------
+    cells, pooled : of the class, and of all classes
+    departures : q cells, and the weights that leave with their rows
+    """
+    u, leaving_class, leaving_all = departures
+    n_in_all = _n_remaining(pooled, u, leaving_all)  # (q,), distinct cells of all classes
+    n_in_class = _n_remaining(cells, u, leaving_class)
+    leaves_class = (leaving_class > 0) & np.isin(u, cells.value)
+
+    class_is_empty = n_in_class == 0
+    becomes_constant = (n_in_all == 1) & (len(pooled.value) == 2)  # the feature varies, but not without the row
+    is_regular = ~class_is_empty & ~becomes_constant
+    return _Cases(
+        stays=is_regular & ~leaves_class,
+        leaves=is_regular & leaves_class,
+        keeps_prior=becomes_constant & ~class_is_empty,
+        borrows=class_is_empty & (n_in_all > 0),
+    )
 
 
 def _n_remaining(cells: Cells, u: np.ndarray, leaving: np.ndarray) -> np.ndarray:

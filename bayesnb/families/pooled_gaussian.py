@@ -144,7 +144,7 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         1. the row leaves all classes, with v = −w in each, because they share a and b
         2. it comes back in class c, with v = 1: log p is by how much that raises the log normaliser (the gain)
 
-        Arrays are (c, n, d), or have length 1 where they do not differ; a and b without the row are (n, d) or (1, d).
+        Arrays are (c, n, d), or have length 1 where they do not differ.
 
         Parameters
         ----------
@@ -154,17 +154,12 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         xp = namespace(x, w, self.m)  # numpy or jax.numpy
         is_observed = ~xp.isnan(x)  # (n, d)
         square = xp.where(is_observed, x - self.m[:, None], 0) ** 2  # δ², (c, n, d)
-        kappa = self.kappa[:, None]  # (c, 1, d), with an axis for the rows
-        v = -w.T[:, :, None]  # (c, n, 1), the negative weight of step 1
-        remaining = floor_at_rounding(kappa + v, kappa)  # κ' = κ − w, at least the rounding of κ
 
-        # 1. the shape a' and scale b' without the row: v = −w gives h = −w κ/κ', and h δ² is summed over the classes.
-        # `shared_weight` makes (1, 1) of weights (n, 1) that are all equal, so that a' is computed once; `added` is
-        # a + ½ n and b + ½ ss
-        removed = CellStatistics(shared_weight(v.sum(0)), ss=(v * kappa / remaining * square).sum(0))
-        fitted = self._scale()  # a and b, (d,) each
-        without_row = self.added(removed, *fitted)
-        scale = [_remaining_scale(after, before) for after, before in zip(without_row, fitted, strict=True)]
+        # 1. without the row: κ' = κ − w, at least the rounding of κ; and a' and b'
+        kappa = self.kappa[:, None]  # (c, 1, d), with an axis for the rows
+        v = -w.T[:, :, None]  # (c, n, 1)
+        remaining = floor_at_rounding(kappa + v, kappa)  # κ'
+        scale = self._scale_after(v, remaining, square)  # a' and b', (n, d) or (1, d) each
 
         # 2. The centre without the row is m' = m − wδ/κ', so that the cell is at (κ/κ') δ from it. v = 1 gives
         # h = κ'/(κ' + 1), and the square h (κ/κ')² δ² = (κ/κ') κ/(κ' + 1) δ².
@@ -172,6 +167,28 @@ class PooledNormalInverseGamma(FromPrior, AbstractNormals[Moments]):  # type: ig
         gain_of_scale = self.gain(returned, *scale)
         log_p = gain_of_scale - 0.5 * (xp.log1p(1 / remaining) + LOG_2PI)  # with that of the mean, (c, n, d)
         return xp.where(is_observed, log_p, 0).sum(-1).T  # summed over the features, (n, c)
+
+    def _scale_after(self, v: Array, kappa_after: Array, square: Array) -> list[Array]:
+        """Shape a and scale b of the variances after each row has come into the classes with weights v.
+
+        They become a + ½ Σ_c v and b + ½ Σ_c h δ², h = v κ/(κ + v). A row leaves with a negative weight.
+
+        Parameters
+        ----------
+        v : (c, n, 1) weights in the classes
+        kappa_after : κ + v, (c, n, d), or with length 1
+        square : (c, n, d) δ², squared distances from the centres
+
+        Returns
+        -------
+        a and b, (n, d) each, or (1, d)
+        """
+        # `shared_weight` makes (1, 1) of weights (n, 1) that are all equal, so that a is computed once
+        n = shared_weight(v.sum(0))
+        ss = (v * self.kappa[:, None] / kappa_after * square).sum(0)  # Σ_c h δ², (n, d)
+        before = self._scale()  # a and b, (d,) each
+        after = self.added(CellStatistics(n, ss=ss), *before)  # a + ½ n and b + ½ ss
+        return [_remaining_scale(new, old) for new, old in zip(after, before, strict=True)]
 
     def log_loo(self, x: Data, r: Weights) -> Table:
         """log_predictive without row i, which is removed from the classes in which it has weight w; δ = x − m.

@@ -70,14 +70,22 @@ class PooledQuadratic(_Quadratic):
 
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, a: np.ndarray, b: np.ndarray) -> "PooledQuadratic":
-        """The squared distances of rows to the means of classes, as functions of random numbers to be drawn.
+        """The squared distances q of rows to the random means of classes, prepared for drawing.
 
-        The distance is q = Σ_j (x_j − μ_cj)²/σ_j². Given σ, the means are random, μ_cj ~ Normal(m_cj, σ_j²/κ_cj). With
-        δ = x − m, z standard normal and G ~ χ², q has nearly the distribution of
+        q = Σ_j (x_j − μ_cj)²/σ_j². Given σ, the means are random: μ_cj = m_cj + σ_j e_j/√κ_cj with e_j standard normal.
+        With δ = x − m this is
 
-            Σ_j δ²/σ² + 2 z √(Σ_j δ²/(κ σ²)) + w z² + w G + offset,
+            q = Σ_j δ_j²/σ_j² − 2 Σ_j δ_j e_j/(σ_j √κ_j) + Σ_j e_j²/κ_j.
 
-        with the right mean. So δ², δ²/κ, w, the degrees of freedom of G and the offset are made here, (n, c, …) each.
+        It would take d normal numbers for each row and class. Two are enough:
+
+        - the second term is normal, so it is 2 s z with z standard normal and s² = Σ_j δ_j²/(κ_j σ_j²);
+        - the third one is nearly w (z² + G) + offset, where G has χ² with one degree of freedom less than the row has
+          observed cells. If all κ_j are equal, that is exact with w = 1/κ: z is the part of e along the direction of
+          the row, and G the squared length of the rest. Otherwise w = Σ κ⁻²/Σ κ⁻¹, and the offset corrects the mean.
+
+        Only σ, z and G are drawn later. What depends on the rows is computed here: δ², δ²/κ, w, the degrees of freedom
+        and the offset.
 
         Parameters
         ----------
@@ -89,14 +97,13 @@ class PooledQuadratic(_Quadratic):
         delta = np.where(is_observed, x[:, None] - m, 0)  # δ, (n, c, d); 0 where a cell is missing
         square = np.square(delta)
 
-        # w = Σ κ⁻² / Σ κ⁻¹ over the observed cells, (n, c)
+        # w, over the observed cells of each row and class, (n, c)
         inverse_kappa = np.where(is_observed, 1 / kappa, 0)  # (n, c, d)
         total = inverse_kappa.sum(-1)  # Σ κ⁻¹, (n, c)
         weight = np.square(inverse_kappa).sum(-1) / np.where(total > 0, total, 1)
 
-        # z² and G together have one degree of freedom for each observed cell, so w z² + w G has the mean w · degrees.
-        # It should be Σ κ⁻¹, as E Σ (x − μ)²/σ² is Σ δ²/σ² + Σ κ⁻¹; the difference is a constant.
-        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)  # (n, c)
+        # the third term has the mean Σ κ⁻¹, and w (z² + G) the mean w · number of cells: the offset is the difference
+        degrees = np.broadcast_to(is_observed.sum(-1), total.shape)  # number of observed cells, (n, c)
         offset = total - degrees * weight
         return cls(weight, degrees, offset, square, slope=square * inverse_kappa, a=a, b=b)
 
@@ -133,15 +140,17 @@ class TiedQuadratic(_Quadratic):
 
     @classmethod
     def of(cls, x: np.ndarray, m: np.ndarray, kappa: np.ndarray, nu: float, scale: np.ndarray) -> "TiedQuadratic":
-        """The squared distances of rows to the means of classes, as functions of random numbers to be drawn.
+        """The squared distances q of rows to the random means of classes, prepared for drawing.
 
-        The distance is q = (x − μ_c)ᵀΣ⁻¹(x − μ_c). Given Σ, the means are random, μ_c ~ Normal(m_c, Σ/κ_c). With
-        δ = x − m, λ = δᵀΣ⁻¹δ, z standard normal and G ~ χ²_{d−1}, q has the distribution of
+        q = (x − μ_c)ᵀΣ⁻¹(x − μ_c). Given Σ, the means are random, μ_c ~ Normal(m_c, Σ/κ_c). With δ = x − m_c, standard
+        normal z and G ~ χ² with d − 1 degrees of freedom, q has the distribution of
 
-            λ + 2 z √(λ/κ_c) + z²/κ_c + G/κ_c.
+            λ + 2 z √(λ/κ_c) + z²/κ_c + G/κ_c,    λ = δᵀΣ⁻¹δ.
+
+        z is the deviation of the mean along the direction of the row, and G the squared length of the rest.
 
         Σ comes in by λ alone. With S = LLᵀ it is ‖Aᵀ L⁻¹δ‖², where A is a random triangular matrix, the same for all
-        rows and classes. So the vectors L⁻¹δ are made here.
+        rows and classes. So Σ, z and G are drawn later, and the vectors L⁻¹δ are made here.
 
         Parameters
         ----------
@@ -207,10 +216,12 @@ SharedQuadratic: TypeAlias = PooledQuadratic | TiedQuadratic
 
 
 def quadratic_points(form: SharedQuadratic, u: np.ndarray, c: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draws of the random numbers in squared distances of rows to means: a shared scale, and z and G of each class.
+    """Draws of what is random in the squared distances of rows to means: a shared scale, and z and G of each class.
 
-    A squared distance q of a row to a class is λ + 2 s z + w z² + w G, with λ and s² from the row and the scale. All
-    rows have the same draws. The scale is the covariance, or the variances, that c classes share.
+    A squared distance q of a row to a class is λ + 2 s z + w z² + w G + offset. The means are random: z is how far the
+    mean of the class deviates along the direction of the row, in standard deviations, and G the squared length of its
+    deviation in all other directions. λ and s² follow from the row and the scale, which is the covariance, or the
+    variances, that c classes share. All rows have the same draws.
 
     Parameters
     ----------

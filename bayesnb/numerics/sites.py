@@ -157,50 +157,53 @@ def observed(x: Any, fill: float = 0.0) -> tuple[Any, Any]:
 def _block_scope() -> type:
     """A class of NumPyro handlers that put a prefix before all names of a part of a model, but for the plate "row".
 
-    A NumPyro model may be made of several models, each of some columns, which NumPyro runs one after the other. Each
-    may name a parameter "mu" and a plate "class"; under such a handler these become "numbers.mu" and "numbers.class",
-    so that names are unique. The class is made at the first use, as its base class needs NumPyro.
+    A model of several parts, each of some columns, runs the NumPyro model of one part after the other. Each may name a
+    parameter "mu" and a plate "class". Under a handler with the prefix "numbers" these become "numbers.mu" and
+    "numbers.class". All parts have the same rows, so the plate "row" keeps its name. The class is made at the first
+    use, as its base class needs NumPyro.
     """
     from numpyro.handlers import scope
 
     class BlockScope(scope):
         """NumPyro's `scope`, which puts a prefix before all names, with two differences.
 
-        NumPyro hands each statement of a model, `sample` or `plate`, to its handlers as a message: a dict with the
-        "type" and "name" of the statement, and with "cond_indep_stack", the plates around it. Each of these is a frame,
-        with the `name` of the plate and the axis `dim` that it has. A handler sees a message before the statement is
-        run, in `process_message`, and after it, in `postprocess_message`.
+        A NumPyro model is a sequence of statements, `sample` and `plate`. Handlers see each of them as a message, which
+        is a dict, before it is run (`process_message`) and after it (`postprocess_message`):
 
-        The differences: all parts of the model have the same rows, so the plate "row" keeps its name. And when labels
-        are enumerated (NumPyro sums over their values), its backend funsor keeps names of axes of its own:
-        "dim_to_name" maps an axis, such as −1, to the name of its plate. They get the prefix too.
+            {"type": "sample", "name": "x", "cond_indep_stack": [frame of the plate "row"], "infer": {…}, …}
+
+        The differences: the plate "row" keeps its name, and axes of enumerated labels get the prefix too.
         """
 
         def process_message(self, msg: Any) -> None:
             """Put the prefix before the name of a statement and of the plates around it, but for the plate "row"."""
-            is_row_plate = msg["type"] == "plate" and msg["name"] == "row"  # the statement that opens the plate
-            before = msg.get("cond_indep_stack") or []  # the plates around it, with their old names
-            if not is_row_plate:
+            frames_before = msg.get("cond_indep_stack") or []  # the plates around the statement, with their old names
+            opens_rows = msg["type"] == "plate" and msg["name"] == "row"
+            if not opens_rows:
                 super().process_message(msg)  # renames the statement, and the plates around it
-
-            # of a statement inside of plates: the frame of the rows is put back as it was, the others are renamed
-            if before:
-                renamed = msg["cond_indep_stack"]
-                frames = zip(before, renamed, strict=True)
-                msg["cond_indep_stack"] = [old if old.name == "row" else new for old, new in frames]
+            if frames_before:
+                msg["cond_indep_stack"] = _with_frame_of_rows(frames_before, msg["cond_indep_stack"])
 
         def postprocess_message(self, msg: Any) -> None:
-            """Give the axes of an enumerated statement the new names of their plates."""
-            # such as {−1: "row"}; empty if nothing is enumerated
-            name_of_axis: Any = (msg.get("infer") or {}).get("dim_to_name") or {}
+            """Give the axes of an enumerated statement the new names of their plates.
+
+            If NumPyro sums over the values of labels, "dim_to_name" in "infer" maps an axis, such as −1, to the name of
+            its plate. It is empty if nothing is enumerated.
+            """
+            infer = msg.get("infer") or {}
+            name_of_axis: Any = infer.get("dim_to_name") or {}
             if not name_of_axis:
                 return
-
             for frame in msg["cond_indep_stack"]:  # the plates around the statement, with their new names
                 if frame.dim in name_of_axis:
                     name_of_axis[frame.dim] = frame.name
 
     return BlockScope
+
+
+def _with_frame_of_rows(before: list[Any], renamed: list[Any]) -> list[Any]:
+    """The renamed frames of plates, but that of the plate "row" as it was; a frame has the `name` of a plate."""
+    return [old if old.name == "row" else new for old, new in zip(before, renamed, strict=True)]
 
 
 def block_scope(prefix: str) -> Any:

@@ -568,32 +568,36 @@ def _short_chain(
 
 
 def _transition(energy_and_slope: Any, leapfrog: int, v: JaxArray, noise: _Noise) -> tuple[JaxArray, None]:
-    """A Hamiltonian transition of whitened coordinates v (D,) with unit masses: leapfrog steps, then Metropolis.
+    """One transition of Hamiltonian Monte Carlo from whitened coordinates v (D,), with unit masses.
 
-    With the energy U(v) = −log p and momenta z, the total energy is U(v) + |z|²/2. Metropolis accepts the end with
-    probability min(1, exp(−increase)), which is when log of a uniform number is below −increase.
+    1. Draw momenta z, standard normal.
+    2. Follow Hamilton's equations from (v, z) by leapfrog steps.
+    3. Accept the end with probability min(1, exp(−increase)), by how much the total energy U(v) + ½ |p|² has increased.
+       U = −log p is the potential energy, and p are the momenta.
 
     Parameters
     ----------
-    energy_and_slope : from v to −log p and its gradient (D,)
+    energy_and_slope : from v to U(v) and its gradient (D,)
     leapfrog : steps of the trajectory
-    noise : momenta at the start (D,), step size and log U of this transition
+    noise : of this transition, drawn before: z (D,), the size of the steps, and the log of a uniform number
 
     Returns
     -------
     v after the transition; None is what `jax.lax.scan` collects
     """
-    # the trajectory starts at v with the momenta z; its first iteration computes the energies
+    # 1. the start of the trajectory; its energies are not known yet, and are filled in on the way
     not_yet = jnp.zeros_like(noise.step)
     start = _Moving(v=v, p=noise.z, energy_at_start=not_yet, energy=not_yet)
 
-    # the function `leap(i, moving)` is `_leap` with its first arguments; `fori_loop` calls it for i = 0 … leapfrog
-    leap = functools.partial(_leap, energy_and_slope, leapfrog, noise.step)
+    # 2. The trajectory. Momenta move once more than coordinates, because they move by half a step at both ends: with 2
+    # steps p, v, p, v, p. So 2 steps are 3 iterations (0, 1, 2) of `_leap`, each of which moves p and then v, but the
+    # last one p only.
+    leap = functools.partial(_leap, energy_and_slope, leapfrog, noise.step)  # called as leap(i, moving)
     end = jax.lax.fori_loop(0, leapfrog + 1, leap, start)
 
-    # by how much the total energy has risen, potential and kinetic; the end is accepted with probability exp(−increase)
+    # 3. a number is below min(1, exp(−increase)) if its logarithm is below −increase; False where that is no number
     increase = end.energy - end.energy_at_start + (end.p @ end.p - noise.z @ noise.z) / 2
-    is_accepted = noise.log_uniform < -increase  # False where the increase is no number
+    is_accepted = noise.log_uniform < -increase
     return jnp.where(is_accepted, end.v, v), None
 
 

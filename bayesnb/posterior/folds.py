@@ -104,11 +104,14 @@ class Fold:
 
 
 def folds(fitted: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
-    """Rows with the models that predict them: first all that leave one by one, then group by group.
+    """The rows divided into folds, each with the model that gives the leave-one-out predictions of its rows.
 
-    A fold is a set of rows with one model for their leave-one-out predictions. Every row is in one fold. Rows that
-    leave alone, and whose weight is small beside what the prior adds, share the posterior of all rows: a row is
-    subtracted from it when it is predicted (`leaves_by_gain`). All others need a model without them, one a group.
+    There are two kinds of folds, and every row is in one:
+
+    1. One fold of all rows that can be subtracted from the posterior of all rows without losing digits. It is quick:
+       they share this posterior as their model, and each row leaves it only while it is predicted. A row must leave
+       alone for it, and its weight must be small beside what the prior adds.
+    2. A fold for each other row, or group of rows that leave together, with a model that was made without them.
 
     Parameters
     ----------
@@ -124,21 +127,22 @@ def folds(fitted: Any, data: FittedRows, prior: str) -> Iterator[Fold]:
     """
     # (n, c) sparse: the weight that leaves with row i, in the column of its class, and 0 elsewhere
     leaving = one_hot(data.label, len(fitted.classes), data.leaving)
-    leaves_by_gain = _rows_leaving_by_gain(fitted, data, prior)  # (n,) booleans
 
-    # such rows are predicted at once, by one model that still holds them
-    if leaves_by_gain.all():
+    # 1. the rows that are subtracted from the posterior of all rows
+    is_subtracted = _can_be_subtracted(fitted, data, prior)  # (n,) booleans
+    if is_subtracted.all():
         yield Fold(rows=slice(None), model=fitted.posterior_without_rows(prior), leaving=leaving)
         return
-    if leaves_by_gain.any():
-        singles = np.flatnonzero(leaves_by_gain)
-        yield Fold(rows=singles, model=fitted.posterior_without_rows(prior), leaving=leaving[singles])
+    if is_subtracted.any():
+        positions = np.flatnonzero(is_subtracted)
+        yield Fold(rows=positions, model=fitted.posterior_without_rows(prior), leaving=leaving[positions])
 
-    # every other group, or row without a group, is predicted by a model of its own
+    # 2. all others, group by group; without groups each row is a group
     group = np.arange(len(data.label)) if data.group is None else data.group
     removal = Removal(fitted, data, prior, leaving)
-    for members in members_by_group(group, np.flatnonzero(~leaves_by_gain)):  # positions of rows that leave together
-        yield Fold(rows=members, model=removal.remainder(members).model, leaving=None)
+    for members in members_by_group(group, np.flatnonzero(~is_subtracted)):  # positions of the rows of a group
+        model_without_them = removal.remainder(members).model
+        yield Fold(rows=members, model=model_without_them, leaving=None)
 
 
 class Remainder(NamedTuple):
@@ -186,7 +190,7 @@ def members_by_group(group: Int[np.ndarray, " n"], positions: Int[np.ndarray, " 
 # --- single rows, by the gain of their negative statistics ------------------------------------------------------------
 
 
-def _rows_leaving_by_gain(fitted: Any, data: FittedRows, prior: str) -> np.ndarray:
+def _can_be_subtracted(fitted: Any, data: FittedRows, prior: str) -> np.ndarray:
     """Which rows may leave by subtracting them from the posterior of all rows, without a model of their own, (n,).
 
     Such a row has to leave alone, not with a group; the prior must not depend on it; and nine digits must remain.

@@ -173,9 +173,9 @@ def _over_posterior(
     """Posterior means of the class probabilities, (n, c), and the ends of their intervals, (n, c, 2).
 
     θ are the parameters, and the posterior is that of θ given the data. The method "analytic" knows the distribution of
-    the log joint log p(x, y = c | θ) from its first three moments; "draws" draws θ. With "auto" there are two passes:
-    all rows by the analytic method, if the model has it, and then, from draws, those rows whose log joint is too skewed
-    for three moments. The second pass is a call of this function itself. With many classes one pass does both.
+    the log joint log p(x, y = c | θ) from its first three moments; "draws" draws θ. "auto" uses the analytic method for
+    all rows, if the model has it, and then replaces the results of those rows whose log joint is too skewed for three
+    moments: these are drawn.
 
     Parameters
     ----------
@@ -184,35 +184,74 @@ def _over_posterior(
         likely quantiles; with `_NO_MEANS`, which is 0, no means are computed, and they are returned as 0
     """
     check_level(level)
-    used_method, size = resolve_method(nb, method, n_draws)  # "analytic" or "draws", and its points or draws
+    first_method, size = resolve_method(nb, method, n_draws)  # "analytic" or "draws", and its points or draws
     seed = fix_seed(seed)  # a number, so that every chunk of rows sees the same points or draws
     tails = np.array([(1 - level) / 2, (1 + level) / 2])  # probabilities of the two ends
 
-    # first pass: all rows, a chunk of m rows at a time
+    # all rows; with many classes this pass draws the notable classes of a skewed row already
+    draws_notable_classes = method == "auto" and _can_draw_some_classes(nb, _shape(nb, rows)[1])
+    results = _one_pass(nb, rows, first_method, size, seed, tails, n_nodes, draws_notable_classes)
+    skewed = results.skewed_rows
+    if method != "auto" or not len(skewed):
+        return MeanAndInterval(results.mean, results.ends)
+
+    # the rows that three moments do not describe, from draws
+    n_skewed_draws = _SKEWED_DRAWS if n_draws is None else n_draws
+    drawn = _one_pass(nb, rows_at(rows, skewed), "draws", n_skewed_draws, seed, tails, n_nodes)
+    results.mean[skewed] = drawn.mean
+    results.ends[skewed] = drawn.ends
+    return MeanAndInterval(results.mean, results.ends)
+
+
+class _PassResults(NamedTuple):
+    """Class probabilities of rows by one method.
+
+    Fields
+    ------
+    mean : (n, c) posterior means; 0 where they were not wanted
+    ends : (n, c, 2) ends of the intervals
+    skewed_rows : positions, in ascending order, of the rows that are too skewed for this method; none for draws
+    """
+
+    mean: Float[np.ndarray, "n c"]
+    ends: Float[np.ndarray, "n c 2"]
+    skewed_rows: Int[np.ndarray, " m"]
+
+
+def _one_pass(
+    nb: AbstractModel,
+    rows: Rows,
+    method: str,
+    size: int,
+    seed: int,
+    tails: np.ndarray,
+    n_nodes: int,
+    draws_notable_classes: bool = False,
+) -> _PassResults:
+    """Posterior means of class probabilities and the ends of their intervals by one method, a chunk of rows at a time.
+
+    Parameters
+    ----------
+    nb, rows : the fitted model, and n rows by block
+    method, size : "analytic" or "draws", and the number of its points or draws
+    seed, draws_notable_classes : as in `_log_probabilities`
+    tails : (2,) probabilities of the two ends
+    n_nodes : `_NO_MEANS` if no means are wanted, else as in `_over_posterior`
+    """
     n, c = _shape(nb, rows)
     mean = np.zeros((n, c))
     ends = np.zeros((n, c, 2))
     skewed_rows = []  # positions, an array for each chunk
-    draws_notable_classes = method == "auto" and _can_draw_some_classes(nb, c)
-    for chunk in _log_probabilities(nb, rows, used_method, size, seed, tails, n_nodes, draws_notable_classes):
-        log_ends = chunk.log_ends  # (m, c, 2) where they have a formula
-        if log_ends is None:  # no formula: quantiles over the points or draws s of log_p (m, c, s)
-            quantiles = np.quantile(chunk.log_p, tails, axis=-1)  # over the points or draws, (2, m, c)
+    for chunk in _log_probabilities(nb, rows, method, size, seed, tails, n_nodes, draws_notable_classes):
+        log_ends = chunk.log_ends  # (m, c, 2) of the m rows, where they have a formula
+        if log_ends is None:  # no formula: quantiles over the s points or draws of log_p, (m, c, s)
+            quantiles = np.quantile(chunk.log_p, tails, axis=-1)  # (2, m, c)
             log_ends = np.moveaxis(quantiles, 0, -1)
         ends[chunk.rows] = np.exp(np.sort(log_ends))  # sorted, as a formula gives them in any order
         if n_nodes != _NO_MEANS:
             mean[chunk.rows] = np.exp(chunk.log_p).mean(-1)
         skewed_rows.append(chunk.rows[chunk.is_skewed])
-
-    # second pass: rows that three moments do not describe, by this function with the method "draws". There is no third,
-    # because rows are not skewed by that method
-    drawn_rows = np.sort(np.concatenate(skewed_rows))
-    if method == "auto" and len(drawn_rows):
-        n_skewed_draws = _SKEWED_DRAWS if n_draws is None else n_draws
-        drawn = _over_posterior(nb, rows_at(rows, drawn_rows), level, "draws", n_skewed_draws, seed, n_nodes)
-        mean[drawn_rows] = drawn.mean
-        ends[drawn_rows] = drawn.ends
-    return MeanAndInterval(mean, ends)
+    return _PassResults(mean, ends, np.sort(np.concatenate(skewed_rows)))
 
 
 def uncertainty(
@@ -350,17 +389,15 @@ def _log_probabilities(
     n_nodes : quantiles that stand for the distribution where it has one dimension
     draws_notable_classes : whether "analytic" draws the classes that a skewed row may belong to, of many classes
     """
-    n, c = _shape(nb, rows)
     if method == "draws":
-        for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
-            is_skewed = np.zeros(len(log_p), bool)  # draws use no moments, so that no row is too skewed for them
-            yield _Chunk(rows=np.arange(n)[part], log_p=log_p, log_ends=None, is_skewed=is_skewed)
+        yield from _chunks_of_draws(nb, rows, n_draws, seed)
         return
 
     assert isinstance(nb, NaiveBayes), "one dependence has draws alone: see `resolve_method`"
 
     # so few rows at a time that their moments fit into memory: some 16 numbers for each row and class, or tables
     # (rows, c, c + d) where classes share a parameter
+    n, c = _shape(nb, rows)
     widths = [c + block.shape[1] for block in nb.blocks.values() if block.shares_parameters]
     numbers_per_row = c * max([16, *widths])
     for part in slices(n, numbers_per_row, _MOMENTS):
@@ -368,17 +405,27 @@ def _log_probabilities(
         moments = LogJointMoments.of(nb, rows_of_part)
         positions = np.arange(n)[part]  # of these rows among all rows
 
-        # of two classes the log odds may be one Pearson III variable (`single`, (n,) booleans), a shifted gamma
-        # variable, whose quantiles have a formula. Quadratic forms, of classes that share a variance, rule this out
+        # Two classes: the log odds may be one Pearson III variable (`single`), a shifted gamma variable, whose
+        # quantiles have a formula. Quadratic forms, of classes that share a variance, rule this out.
         has_one_dimension = c == 2 and not moments.quadratics
-        is_closed = moments.single if has_one_dimension else np.zeros(len(positions), bool)
+        is_closed = moments.single if has_one_dimension else np.zeros(len(positions), bool)  # (rows of the part,)
         if is_closed.any():
             yield _closed_form(moments, positions, is_closed, tails, n_nodes)
+
+        # all other rows: at points
         other_rows = np.flatnonzero(~is_closed)
         if len(other_rows):
             notable = _NotableClasses(nb, rows_of_part, moments, seed) if draws_notable_classes else None
             request = _PointRequest(n_draws, seed, is_for_tails=tails is not None)
             yield from _at_points(moments, positions, other_rows, request, notable)
+
+
+def _chunks_of_draws(nb: AbstractModel, rows: Rows, n_draws: int, seed: int) -> Iterator[_Chunk]:
+    """Log class probabilities at draws of the parameters; no row is too skewed for them, as they use no moments."""
+    n, _ = _shape(nb, rows)
+    for part, log_p in log_probability_draws(nb, rows, n_draws, seed):
+        no_row = np.zeros(len(log_p), bool)
+        yield _Chunk(rows=np.arange(n)[part], log_p=log_p, log_ends=None, is_skewed=no_row)
 
 
 def _closed_form(
@@ -470,34 +517,50 @@ def _at_points(
     request : how many points, and from which seed
     notable : draws classes of skewed rows; None leaves these rows to the caller
     """
+    # the points; quasi-random ones fill a space evenly only if it has few dimensions
     c = moments.mean.shape[1]
-    if c > _MAX_CLASSES_OF_NET:
-        points = _random_points(c, moments.quadratics, request)
-    else:
-        points = _net_of_points(c, moments.quadratics, request)
+    has_many_classes = c > _MAX_CLASSES_OF_NET
+    make_points = _random_points if has_many_classes else _net_of_points
+    points = make_points(c, moments.quadratics, request)
 
+    # some rows at a time, each of which has a table of c · s numbers
     n_points = points.of_classes.shape[1]
-    rows_at_a_time = max(1, _TABLE // (c * n_points))  # a row has a table of c · s numbers
-    for batch in batches(len(chosen), rows_at_a_time):  # slices
-        chosen_rows = chosen[batch]
-        mean = moments.mean[chosen_rows]
-        relative_mean = mean - mean.max(1, keepdims=True)  # a term of the row does not change its class probabilities
+    for batch in batches(len(chosen), max(1, _TABLE // (c * n_points))):  # slices
+        batch_rows = chosen[batch]  # (m,)
+        table = _log_joint_at(points, moments, batch_rows)  # (m, c, s)
 
-        # the log joint at the points, (rows of the batch, c, s): independent classes, and what quadratic forms add
-        table = pearson_iii(points.of_classes, relative_mean, moments.variance[chosen_rows], moments.third[chosen_rows])
-        for quadratic, points_of_quadratic in zip(moments.quadratics, points.of_quadratics, strict=True):
-            table += quadratic_table(quadratic, points_of_quadratic, chosen_rows)
-
-        is_skewed = moments.skewed[chosen_rows]
+        # classes that a skewed row may belong to are drawn, if that is wanted; then no row is left to the caller
+        is_skewed = moments.skewed[batch_rows]
         if notable is not None:
             for position in np.flatnonzero(is_skewed).tolist():
-                notable.put_into(table[position], int(chosen_rows[position]))
-            is_skewed = np.zeros(len(chosen_rows), bool)  # nothing is left to be drawn
+                notable.put_into(table[position], int(batch_rows[position]))
+            is_skewed = np.zeros(len(batch_rows), bool)
 
         # log class probabilities: subtract log Σ_c exp of the log joint, in place, as the table is large
         table -= table.max(1, keepdims=True)
         table -= np.log(np.exp(table).sum(1, keepdims=True))
-        yield _Chunk(rows=positions[chosen_rows], log_p=table, log_ends=None, is_skewed=is_skewed)
+        yield _Chunk(rows=positions[batch_rows], log_p=table, log_ends=None, is_skewed=is_skewed)
+
+
+def _log_joint_at(
+    points: _Points, moments: "LogJointMoments", rows: Int[np.ndarray, " m"]
+) -> Float[np.ndarray, "m c s"]:
+    """The log joint of m rows and c classes at s points, relative to the largest mean of the row.
+
+    Parameters
+    ----------
+    points : standard random numbers, the same for all rows
+    moments : of the log joint of n rows
+    rows : which of these rows
+    """
+    mean = moments.mean[rows]  # (m, c)
+    relative_mean = mean - mean.max(1, keepdims=True)  # a term of the row does not change its class probabilities
+
+    # independent Pearson III variables of the classes, and what quadratic forms add
+    table = pearson_iii(points.of_classes, relative_mean, moments.variance[rows], moments.third[rows])
+    for quadratic, points_of_quadratic in zip(moments.quadratics, points.of_quadratics, strict=True):
+        table += quadratic_table(quadratic, points_of_quadratic, rows)
+    return table
 
 
 def _net_of_points(c: int, quadratics: tuple[SharedQuadratic, ...], request: _PointRequest) -> _Points:

@@ -506,12 +506,11 @@ def copies(X: Any, y: Any) -> np.ndarray:
     if len(keys[-1]) != len(keys[0]):
         raise ValueError(f"`y` has {len(keys[-1])} labels, and `X` {len(keys[0])} rows; give each row its label")
 
-    # a data frame with a column for each key, called 0, 1, …, and its rows grouped by all of these columns: rows equal
-    # in all of them are one group. Missing cells are equal with dropna=False. `ngroup` is the number of the group of
-    # each row, and with sort=False groups are numbered by their first rows: rows a b a have the numbers 0 1 0
-    table = pd.DataFrame(dict(enumerate(keys)))
-    by_all_keys = table.groupby([*range(len(keys))], dropna=False, sort=False)
-    return by_all_keys.ngroup().to_numpy(copy=True)
+    # Rows that are equal in all keys are a group; missing cells are equal with dropna=False. `ngroup` gives the number
+    # of the group of each row, and with sort=False groups are numbered by their first rows: rows a b a have 0 1 0.
+    table = pd.DataFrame(dict(enumerate(keys)))  # the columns are called 0, 1, …
+    groups = table.groupby([*table.columns], dropna=False, sort=False)
+    return groups.ngroup().to_numpy(copy=True)
 
 
 def _columns(x: Any) -> list[np.ndarray]:

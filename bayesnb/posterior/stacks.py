@@ -6,7 +6,7 @@ place of b calls, whose Python work would take most of the time.
 
     statistics   those of all rows, b times, less those of the rows that leave: row i leaves class b · c + y_i
     priors       one below the other, where each follows its own rows; otherwise the prior b times
-    digits       as of a single model: see `remaining`
+    digits       as of a single model: see `posterior.remaining`
 
 Models are made one by one where classes share parameters, and where the statistics are lists of cells. So is a model
 whose difference of statistics has fewer than nine digits.
@@ -73,27 +73,45 @@ def remainder_stacks(fitted: Any, data: FittedRows, prior: str, max_models: int)
 
 
 def _stacks_of(removal: Removal, groups: Sequence[np.ndarray]) -> Iterator[RemainderStack]:
-    """The models without each of some groups of rows: one stack, or smaller ones where its digits do not suffice.
+    """A model for each group of rows, fitted to all rows but these: all in one stack where that is accurate enough.
+
+    Such a model needs sums over the remaining rows: the sums over all rows minus those over the group. The difference
+    of nearly equal numbers has few correct digits, for example where the group is an outlier with huge squares. So
+
+    1. a single group has a model by itself, which `remainder` makes of sums over the other rows if it must;
+    2. the models of several groups are made by one subtraction;
+    3. if all of them have nine correct digits, they are one stack;
+    4. else the first half of the groups is tried, and then the second half.
 
     Parameters
     ----------
-    removal : the fitted rows, and how models without some of them are made
+    removal : all fitted rows; its `remainder` makes the model without some of them
     groups : positions of the rows that leave together, an array for each model
     """
-    if len(groups) == 1:  # a single model, which may be made of sums over the remaining rows
+    # 1. One model: all rows that leave are left out of the model with the number 0.
+    if len(groups) == 1:
         members = groups[0]
         model = removal.remainder(members).model
-        yield RemainderStack(1, members, np.zeros(len(members), int), model)
+        model_of_member = np.zeros(len(members), int)
+        yield RemainderStack(n_models=1, members=members, model_of_member=model_of_member, model=model)
         return
 
+    # 2. The sums as computed are `estimate`; the posterior after them has the classes of all models.
     stacking = _Stacking(removal, groups)
-    remaining = stacking.remaining()
+    remaining = stacking.remaining_statistics()
     model = stacking.posterior(remaining.estimate)
+
+    # 3. Good enough for all groups.
     if stacking.has_nine_digits(model, remaining):
-        yield RemainderStack(len(groups), stacking.members, stacking.model_of_member, model)
+        yield RemainderStack(
+            n_models=len(groups),
+            members=stacking.members,
+            model_of_member=stacking.model_of_member,
+            model=model,
+        )
         return
 
-    # a single row, such as an outlier that leaves, may be the reason: the halves find it
+    # 4. Good enough for fewer groups, perhaps. It ends at single groups.
     half = len(groups) // 2
     yield from _stacks_of(removal, groups[:half])
     yield from _stacks_of(removal, groups[half:])
@@ -122,19 +140,32 @@ class _Stacking:
         """The number of the model that each of them leaves."""
         return np.repeat(np.arange(len(self.groups)), [len(members) for members in self.groups])
 
-    def remaining(self) -> Remaining:
-        """The statistics that remain in each model, b · c classes, twice: as computed, and moved by their rounding."""
-        fitted = self.removal.fitted
-        data = self.removal.data
-        n_classes = len(fitted.classes)
-        members = self.members
+    def remaining_statistics(self) -> Remaining:
+        """The sums over rows that each of b models is made of: those over all rows minus those over its own group.
 
-        # a row of class y that leaves model b leaves class b · c + y of the stack
-        class_of_stack = self.model_of_member * n_classes + data.label[members]
-        weights = one_hot(class_of_stack, len(self.groups) * n_classes, data.leaving[members])
+        The sums are kept by class. Those of b models with c classes each are one table with b · c classes: class y of
+        model k has the number k · c + y. With c = 3, a row of class 1 that model 2 lacks is subtracted from class 7.
+
+        Returns
+        -------
+        The differences twice: `estimate`, as computed, and `moved`, changed by as much as rounding may have changed
+        them. If posteriors after the two agree, rounding did no harm
+        """
+        fitted = self.removal.fitted  # the model of all rows
+        data = self.removal.data  # all rows: cells, class numbers `label`, and the weight `leaving` that leaves of each
+        members = self.members  # (k,) positions of the rows that leave, group after group
+        n_models = len(self.groups)
+        n_classes = len(fitted.classes)
+
+        # Sums over the rows that leave, by class of the table: `one_hot` has the weight of each row in the column of
+        # its class, and 0 in all other columns.
+        class_in_table = self.model_of_member * n_classes + data.label[members]  # (k,)
+        weights = one_hot(class_in_table, n_models * n_classes, data.leaving[members])  # (k, b · c)
         removed = fitted.prior.suffstats(rows_at(data.rows, members), weights)
+
+        # The sums over all rows, repeated for each model, minus these. How many rows leave bounds the rounding.
         most_rows = max(len(group) for group in self.groups)
-        return fitted.remaining(removed, most_rows, len(self.groups))
+        return fitted.remaining(removed, most_rows, n_models)
 
     def posterior(self, statistics: Statistics) -> NaiveBayes:
         """The posterior of all models after their statistics."""
@@ -152,8 +183,11 @@ class _Stacking:
         return _below_each_other(priors)
 
     def has_nine_digits(self, posterior: NaiveBayes, remaining: Remaining) -> bool:
-        """Whether rounding leaves nine digits of every field of every posterior."""
-        if is_certain(remaining):
+        """Whether the first nine digits of all parameters of the posteriors are correct, in spite of rounding.
+
+        They are where the posterior hardly changes when the statistics are moved by the bound of their rounding.
+        """
+        if is_certain(remaining):  # the statistics alone show it
             return True
         with np.errstate(all="ignore"):
             return find_doubt(posterior, self.posterior(remaining.moved)) is None

@@ -153,22 +153,26 @@ def variables_of(fitted: Any, model: NaiveBayes) -> Variables:
     positions = fitted.block_columns  # by block, the positions of its columns in X
     labels = fitted.feature_names  # of the columns of X
 
-    for part in fitted.parts:  # a part is an estimator of its own, of some columns
+    for part in fitted.parts:
         levels = _levels_by_block(part.model)  # of each column of each block, None for a column of numbers
         levels_of_columns = [of_column for of_block in levels.values() for of_column in of_block]
         if not _differ(levels_of_columns):
             continue  # the columns of the part share an array
 
+        # each column of each block gets a variable; `inner` is the block's name in the estimator of the part
         prefix = "" if part.only_class is None else f"{part.name}.{part.model.classes[0]}."
-        for inner, name in part.block_names.items():  # the same block in the estimator of the part, and in the model
+        for inner, name in part.block_names.items():
             columns[name] = []
             for j, words in zip(positions[name].tolist(), levels[inner], strict=True):  # column j of X, and its levels
-                variable = prefix + _column_text(labels[j])
-                if variable in taken:  # two columns of the same name: the position makes it another
-                    variable += f"_{j}"
+                variable = _free_name(prefix + _column_text(labels[j]), j, taken)
                 taken.add(variable)
                 columns[name].append(_LevelColumn(variable, as_coordinate(words)))
     return Variables(fitted, model, columns)
+
+
+def _free_name(name: str, j: int, taken: set[str]) -> str:
+    """A name for column j that is not taken: if another column has this name, with the position of the column."""
+    return f"{name}_{j}" if name in taken else name
 
 
 def _levels_by_block(fitted: Any) -> dict[str, list[Any]]:

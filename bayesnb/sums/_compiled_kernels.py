@@ -45,44 +45,46 @@ _SMALLEST_PRODUCT = 1e-290  # of factors, the next of which is at least 1e-3
 
 
 def _translation_table() -> np.ndarray:
-    """Coefficients with which the kernel exp(−½ z²) of two points is a polynomial in the places of both in their boxes.
+    """Coefficients E that turn the kernel of two points into a polynomial in the places of both, (17, 18, 18).
 
-    The line is cut into boxes of 1.5 bandwidths. A point at place s of its box, −1 … 1, and another at place s′ of a
-    box that lies o boxes to the right, o = −R … R, have a distance of z bandwidths. Their kernel is
+    The line is cut into boxes of 1.5 bandwidths. One point, a cell of the data, is at the place s of its box, from −1
+    at the left end to 1 at the right. The other one, a target at which kernels are summed, is at the place s′ of a box
+    that lies o boxes to the right, o = −8 … 8. Their distance is z = 1.5 (o + (s′ − s)/2) bandwidths, and their kernel
 
-        exp(−½ z²) = Σ_qr E[o + R, q, r] T_q(s) T_r(s′),
+        exp(−½ z²) = Σ_qr E[o + 8, q, r] T_q(s) T_r(s′),    q, r = 0 … 17, T_q Chebyshev's polynomials.
 
-    with Chebyshev's polynomials T_q(cos φ) = cos qφ. There are N = 18 of them, and R = 8. The first point is a cell of
-    the data, the second one a target at which kernels are summed.
-
-    E is found by interpolation. A function f on [−1, 1] has the values f(t_i) at the N Chebyshev nodes
-    t_i = cos(π (i + ½)/N). The polynomial Σ_q f_q T_q through them has the coefficients
-
-        f_q = (2/N) Σ_i cos(π q (i + ½)/N) f(t_i),    half of that for q = 0,
-
-    a cosine transform. It is applied twice: over the nodes of s, and over those of s′.
+    E[o + 8] is found by interpolation: the kernel is computed for 18 places s and 18 places s′, and the polynomial goes
+    through these values. `_values_to_coefficients` does that along one axis, so it is applied along both.
 
     Returns
     -------
-    (2R + 1, N, N) by offset of the boxes, polynomial of the cell (source) and polynomial of the target
+    (17, 18, 18) by offset of the boxes, polynomial q of the cell and polynomial r of the target
     """
-    i = np.arange(_TERMS)  # 0 … N − 1, the numbers of nodes, and of polynomials
-    nodes = np.cos(np.pi * (i + 0.5) / _TERMS)  # t_i
-
-    # the cosine transform as a matrix: f_q = Σ_i C_qi f(t_i)
-    to_coefficients = 2 / _TERMS * np.cos(np.pi * i[:, None] * (i + 0.5) / _TERMS)  # (polynomial, node)
-    to_coefficients[0] /= 2
-
-    # Distances of all target nodes from all source nodes, in bandwidths, for each offset: (2R + 1, target, source).
-    # A place goes from −1 to 1 over one box, so half a difference of places is a distance in boxes.
+    # the kernel for all pairs of places and each offset, (offset, target, cell)
+    place = np.cos(np.pi * (np.arange(_TERMS) + 0.5) / _TERMS)  # Chebyshev nodes, (18,)
+    place_of_target = place[:, None]
     offset = np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)[:, None, None]
-    distance = _BOX * (offset + (nodes[:, None] - nodes) / 2)
+    distance = _BOX * (offset + (place_of_target - place) / 2)
     kernel = np.exp(-0.5 * distance**2)
 
-    # C K Cᵀ for each offset: C from the left takes target nodes to polynomials of the target, Cᵀ from the right takes
-    # source nodes to polynomials of the source, which is the cell
-    coefficients = to_coefficients @ kernel @ to_coefficients.T  # (offset, target, source)
-    return np.ascontiguousarray(coefficients.transpose(0, 2, 1))  # (offset, source, target), as E has them
+    # from values to coefficients along both axes, C K Cᵀ for each offset: (offset, r of the target, q of the cell)
+    to_coefficients = _values_to_coefficients()
+    coefficients = to_coefficients @ kernel @ to_coefficients.T
+    return np.ascontiguousarray(coefficients.swapaxes(1, 2))  # E, (offset, q, r)
+
+
+def _values_to_coefficients() -> np.ndarray:
+    """The matrix C (18, 18) that takes values f(t_i) of a function at Chebyshev nodes to the coefficients f_q.
+
+    The nodes are t_i = cos(π (i + ½)/N), i = 0 … N − 1. The polynomial Σ_q f_q T_q through the values has
+
+        f_q = Σ_i C_qi f(t_i),    C_qi = (2/N) cos(π q (i + ½)/N), and half of that for q = 0.
+    """
+    node = np.arange(_TERMS)  # i
+    polynomial = np.arange(_TERMS)[:, None]  # q
+    matrix = 2 / _TERMS * np.cos(np.pi * polynomial * (node + 0.5) / _TERMS)
+    matrix[0] /= 2
+    return matrix
 
 
 TRANSLATIONS = _translation_table()
@@ -334,49 +336,67 @@ def _squared_to_nearer(x: float, value: Any, before: int, after: int) -> float:
 
 
 @loop()
-def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: float, reach: float) -> float:
-    """The logarithm of a sum of kernels at one target x, log [Σ_k w_k K(x − v_k) − leaving] with K(z) = exp(−½ z²/h²).
+def _farthest(x: float, h: float, near: float, reach: float) -> float:
+    """How far from x a kernel counts in a sum: √(near + reach h²), and a little more, for rounding.
 
-    Far from all cells every kernel would underflow to 0. So the kernel of the nearest cell, at a distance z₀, is taken
-    out of the sum: log [Σ_k w_k K(z_k)/K(z₀)] − ½ z₀²/h². −∞ where no cell is left.
+    Farther away all kernels together are lost in rounding beside that of the nearest cell.
 
     Parameters
     ----------
-    leaving : the weight that leaves the cell at x, where the kernel is 1
+    near : squared distance from x to the nearest cell
+    reach : in bandwidths, squared
+    """
+    return (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
+
+
+@loop()
+def _log_sum(x: float, leaving: float, value: Any, weight: Any, h: float, lost: float, reach: float) -> float:
+    """The logarithm of a sum of kernels at one target x, log [Σ_k w_k K(z_k) − leaving], with z_k = x − v_k.
+
+    Kernels are K(z) = exp(−½ z²/h²). Far from all cells each of them underflows to 0, although the logarithm of their
+    sum is an ordinary number. So the largest one is factored out, as in `logsumexp`. It is that of the nearest cell:
+
+        log Σ_k w_k K(z_k) = log [Σ_k w_k exp(−½ (z_k² − z₀²)/h²)] − ½ z₀²/h²,    z₀ the distance of the nearest cell.
+
+    The result is −∞ where no cell is left.
+
+    Parameters
+    ----------
+    leaving : the weight that leaves the cell at x, where the kernel is 1; 0 if there is no such cell
     value, weight : (m,) cells v_k in ascending order, and their weights
     lost : the share of a weight that is rounding: a cell of which no more remains has left
     reach : a squared distance in bandwidths beyond which all kernels together are lost beside the nearest
     """
-    # Cells 0 … below − 1 are before x, and cells `above` … m − 1 after it. Between them is the cell at x, if there is
-    # one: of the cells 1, 4, 6 the target 4 has below = 1 and above = 2, and the target 5 has 2 for both.
-    m = len(value)
+    # 1. The cells before x are value[:below], and those after it value[above:]. Between them is the cell at x, if there
+    # is one: of the cells 1, 4, 6 the target 4 has below = 1 and above = 2, and the target 5 has 2 for both.
     below = np.searchsorted(value, x)
     above = below
-    remaining = 0.0  # weight of the cell at x
-    if below < m and value[below] == x:
-        above += 1
+    remaining = 0.0  # what is left of the weight of the cell at x
+    if below < len(value) and value[below] == x:
+        above = below + 1
         remaining = weight[below] - leaving
-        if remaining <= lost * weight[below]:  # only rounding remains
+        if remaining <= lost * weight[below]:  # only rounding is left
             remaining = 0.0
-    if remaining == 0.0 and below == 0 and above == m:  # no cell
+    if remaining == 0.0 and below == 0 and above == len(value):  # no cell is left
         return -np.inf
 
-    # z₀², squared distance to the nearest cell that remains: that at x, or a neighbour
+    # 2. z₀², the squared distance to the nearest cell: that at x itself, or the neighbour on either side
     near = 0.0 if remaining > 0 else _squared_to_nearer(x, value, below - 1, above)
     if np.isinf(near):  # farther than 1e154: a density of 0, whose logarithm stays a number
         return -_LARGEST
 
-    # The cells within reach on both sides, at squared distances up to z₀² + reach h². `half` is the distance, and a
-    # little more, for rounding.
-    rate = 0.5 / (h * h)
-    half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(x)
-    begin = np.searchsorted(value[:below], x - half)
-    end = above + np.searchsorted(value[above:], x + half)
+    # 3. the cells that are near enough to count: value[begin:below] before x, and value[above:end] after it
+    farthest = _farthest(x, h, near, reach)
+    begin = np.searchsorted(value[:below], x - farthest)
+    end = above + np.searchsorted(value[above:], x + farthest)
 
-    # what is left of the cell at x, whose kernel is 1, and the cells before and after; `_kernel_sum` is Σ w K/K(z₀)
+    # 4. the sum relative to the kernel of the nearest cell: what is left at x, where K = 1, and these cells
+    rate = 0.5 / (h * h)
     total = remaining
     total += _kernel_sum(x, value[begin:below], weight[begin:below], rate, near)
     total += _kernel_sum(x, value[above:end], weight[above:end], rate, near)
+
+    # 5. its logarithm, with the kernel that was factored out
     return math.log(total) - rate * near
 
 
@@ -444,7 +464,10 @@ def log_sums_of_each(
 
 @loop()
 def _add_sums(x: Any, value: Any, weight: Any, h: float, table: Any, factor: Any, out: Any) -> None:
-    """Add multiples of kernel sums: out_i += factor_i Σ_k w_k K(x_i − v_k), with an absolute error of about 1e-14 Σ w.
+    """Add multiples of kernel sums: out_i += factor_i Σ_k w_k exp(−½ (x_i − v_k)²/h²).
+
+    The absolute error of a sum is about 1e-14 Σ w. Where many targets are near many cells, sums are made together, by
+    boxes; elsewhere a direct sum over the nearby cells is cheaper.
 
     Parameters
     ----------
@@ -452,15 +475,19 @@ def _add_sums(x: Any, value: Any, weight: Any, h: float, table: Any, factor: Any
     value, weight : (m,) cells v_k in ascending order, and their weights
     table : the coefficients `TRANSLATIONS`
     """
+    # the sums that are made together; all others are NaN after this call
     sums = np.empty(len(x))
-    _sums_by_boxes(x, value, weight, h, False, table, sums)  # NaN where a direct sum is cheaper
-    # direct sums over the cells within `half`: beyond, a kernel is below exp(−½ 8.5²) = 2e-16
-    half = 8.5 * h
+    is_relative = False  # the error is small relative to Σ w, and not to each sum
+    _sums_by_boxes(x, value, weight, h, is_relative, table, sums)
+
+    rate = 0.5 / (h * h)
+    half = 8.5 * h  # beyond this distance a kernel is below exp(−½ 8.5²) = 2e-16
     for i in range(len(x)):
-        if np.isnan(sums[i]):
+        needs_direct_sum = np.isnan(sums[i])
+        if needs_direct_sum:
             begin = np.searchsorted(value, x[i] - half)
             end = np.searchsorted(value, x[i] + half)
-            sums[i] = _kernel_sum(x[i], value[begin:end], weight[begin:end], 0.5 / (h * h), 0.0)
+            sums[i] = _kernel_sum(x[i], value[begin:end], weight[begin:end], rate, 0.0)
         out[i] += factor[i] * sums[i]
 
 
@@ -502,14 +529,13 @@ def _log_sum_without_two(
     if near == np.inf:  # no cell remains
         return -np.inf
 
-    # The cells within reach of cell k, at squared distances up to near + reach h². `half` is the distance, and a little
-    # more, for rounding.
-    rate = 0.5 / (h * h)
-    half = (1 + 1e-12) * math.sqrt(near + reach * h * h) + 1e-15 * abs(value[k])
-    begin = np.searchsorted(value, value[k] - half)
-    end = np.searchsorted(value, value[k] + half, side="right")
+    # the cells that are near enough to count
+    farthest = _farthest(value[k], h, near, reach)
+    begin = np.searchsorted(value, value[k] - farthest)
+    end = np.searchsorted(value, value[k] + farthest, side="right")
 
-    # kernels relative to that of the nearest cell
+    # the sum of their kernels relative to that of the nearest cell
+    rate = 0.5 / (h * h)
     total = 0.0
     for cell in range(begin, end):
         z = value[k] - value[cell]
@@ -662,46 +688,50 @@ def _add_series(
     table: Any,
     out: Any,
 ) -> None:
-    """Add Σ_{k≠i} w_k log(1 − ρ K_ki/A_k) to out_e, over the cells k with log A_k ≥ bound, by a series.
+    """Add to each out_i the sum Σ_{k≠i} w_k log(1 − ρ_i K_ki/A_k), over the cells k with log A_k ≥ bound, by a series.
 
-    Here a weight ρ = ρ_e leaves cell i = i_e, K_ki is the kernel of cells k and i, and A_k the sum of kernels at cell
-    k. With log(1 − y) = −Σ_m y^m/m the sum is
+    It is how Σ_k w_k log A_k changes when a weight ρ_i leaves cell i: A_k is the sum of kernels at cell k, and K_ki the
+    kernel between the two cells. Taken literally it has a term for each pair (i, k). With log(1 − y) = −Σ_m y^m/m it is
 
-        −Σ_m (1/m) Σ_{k≠i} w_k (ρ K_ki/A_k)^m = −Σ_m (ρ/largest)^m/m Σ_{k≠i} [w_k (largest/A_k)^m] K_ki^m.
+        −Σ_m (ρ_i^m/m) Σ_{k≠i} (w_k/A_k^m) K_ki^m,    m = 1, 2, …
 
-    K^m is a kernel of bandwidth h/√m, so the last sum, for all i, is one kernel sum with the weights in brackets.
+    The power K^m is again a Gaussian kernel, of bandwidth h/√m. So the inner sum is a sum of kernels at cell i over
+    cells with the weights w_k/A_k^m, and such sums take linear time for all i together. In the code both ρ_i and A_k
+    are divided by the largest ρ, R, so that their powers stay in the range of floats.
 
     Parameters
     ----------
-    cell, leaving : (e,) cells i in ascending order, and the weights ρ that leave them, positive
-    largest : the largest ρ
-    value, weight, log_a : (m,) all cells in ascending order, their weights, and log A_k
+    cell, leaving : (e,) cells i in ascending order, by their positions, and the weights ρ_i that leave them, positive
+    largest : R
+    value, weight, log_a : (m,) all cells in ascending order, their weights w_k, and log A_k
+    h : bandwidth of K
     table : the coefficients `TRANSLATIONS`
     out : (e,)
     """
-    members = np.flatnonzero(log_a >= bound)  # positions of the cells k whose terms are not negligible yet
+    members = np.flatnonzero(log_a >= bound)  # positions of the cells k
     inverse_a = np.exp(-log_a[members])  # 1/A_k
-    bracket = weight[members]  # w_k (largest/A_k)^m; here for m = 0
+    scaled_weight = weight[members]  # w_k (R/A_k)^m, here for m = 0
     target = value[cell]
-    factor = np.empty(len(cell))  # −(ρ/largest)^m/m
+    factor = np.empty(len(cell))
     for m in range(1, _MAX_ORDERS):
-        # drop cells whose term m over their first one is negligible
+        # 1. keep only the cells k whose term m is not negligible beside their first one
         if m > 1:
             matters = (largest * inverse_a) ** (m - 1) > _ORDER_LOST * m
             members = members[matters]
             inverse_a = inverse_a[matters]
-            bracket = bracket[matters]
+            scaled_weight = scaled_weight[matters]
         if len(members) == 0:
             break
 
-        # term m: adds `factor` times the kernel sums at all targets
-        bracket = bracket * inverse_a * largest
+        # 2. term m: out_i += −(ρ_i/R)^m/m Σ_k w_k (R/A_k)^m K_ki^m
+        scaled_weight = scaled_weight * inverse_a * largest  # one power more
         for e in range(len(cell)):
             factor[e] = -((leaving[e] / largest) ** m) / m
-        _add_sums(target, value[members], bracket, h / math.sqrt(m), table, factor, out)
+        _add_sums(target, value[members], scaled_weight, h / math.sqrt(m), table, factor, out)
 
-        # A kernel sum has the cell k = i too, with a kernel of 1, which the series has not: it is taken out again.
+        # 3. This sum over k has the cell k = i too, which the series has not. Its kernel is 1: subtract its weight.
         for e in range(len(cell)):
-            p = np.searchsorted(members, cell[e])  # where cell i is among the members (sorted), if it is
-            if p < len(members) and members[p] == cell[e]:
-                out[e] -= factor[e] * bracket[p]
+            p = np.searchsorted(members, cell[e])  # if cell i is among the members, it is number p
+            is_member = p < len(members) and members[p] == cell[e]
+            if is_member:
+                out[e] -= factor[e] * scaled_weight[p]

@@ -458,7 +458,7 @@ class BandwidthPosterior:
         """Log densities of rows, each averaged over its own posterior of the bandwidth, and which rows need a refit.
 
         The average of a row is ∫ f p dt / ∫ p dt over t = log h, with its posterior p and the kernel density f at its
-        cell. Rows may have different limits of t. So both integrals have up to three parts:
+        cell. Rows may have different limits of t. So both integrals are sums of up to three parts:
 
             t:    limit of the row    lower edge    shared nodes    upper edge    limit of the row
 
@@ -473,22 +473,22 @@ class BandwidthPosterior:
         edges = self._edges(priors)
         rule = self._rule_between(edges)
         shared = tables(rule.t)  # two tables (g, q)
-        log_of_p = [logsumexp(shared.log_posterior + rule.log_weight[:, None], 0)]  # log ∫ p of each part, (q,) each
-        log_of_fp = [logsumexp(shared.integrand + rule.log_weight[:, None], 0)]  # log ∫ f p, likewise
+        log_parts_of_p = [logsumexp(shared.log_posterior + rule.log_weight[:, None], 0)]  # log ∫ p, (q,)
+        log_parts_of_fp = [logsumexp(shared.integrand + rule.log_weight[:, None], 0)]  # log ∫ f p, (q,)
 
         # the edges; one is empty if no row has a limit beyond the shared nodes
         for edge in edges:
             if not edge.is_empty:
                 at_edge = tables(edge.nodes)
-                log_of_p.append(edge.log_integral(at_edge.log_posterior))
-                log_of_fp.append(edge.log_integral(at_edge.integrand))
+                log_parts_of_p.append(edge.log_integral(at_edge.log_posterior))
+                log_parts_of_fp.append(edge.log_integral(at_edge.integrand))
 
-        # the parts add up
-        log_average = np.logaddexp.reduce(log_of_fp) - np.logaddexp.reduce(log_of_p)
+        # log of ∫ f p over ∫ p
+        log_average = np.logaddexp.reduce(log_parts_of_fp) - np.logaddexp.reduce(log_parts_of_p)
 
-        # A row needs a refit where its limits are out of reach, or where p or f p is still large at the first or last
-        # node, less than 22 nats below its peak, and no limit cuts it off there.
-        needs_refit = ~np.isfinite(log_average) | edges.lower.is_far | edges.upper.is_far
+        # A row needs a refit where an edge does not reach its limit, or where p or f p is still large at the first or
+        # last node, less than 22 nats below its peak, and no limit cuts it off there.
+        needs_refit = ~np.isfinite(log_average) | edges.lower.needs_refit | edges.upper.needs_refit
         for log_table in shared:  # log p, then log (f p)
             bound = log_table.max(0) - _OPEN_END_DEPTH
             if not self._is_cut_below:
@@ -498,43 +498,51 @@ class BandwidthPosterior:
         return _Averages(log_average, needs_refit)
 
     def _edges(self, priors: BandwidthPriors) -> "_Edges":
-        """The parts of the range of t = log h between the nodes that all rows share and the limits of each row.
+        """The parts of the range of t = log h that each row integrates on its own, below and above the shared nodes.
 
-        A prior of t has a lower and an upper limit, and those of the rows differ a little. That matters at an end of
-        the range only if a limit cuts the posterior there. If the posterior has no mass beyond, the part is empty.
+        Without a row the prior of t has slightly other limits. So each row has a range of its own:
+
+            t:    own limits of the rows    shared nodes of all rows    own limits of the rows
+                  lower edge                                            upper edge
+
+        An edge is needed only where a limit cuts the posterior. Where the posterior has no mass at the limits, the edge
+        is empty: the integral of every row ends with the shared nodes.
 
         Parameters
         ----------
         priors : (q,) of each row, with its limits
         """
-        low = self.rule.low  # the range of the posterior with all rows
-        high = self.rule.high
+        slope_at_start, slope_at_end = self._slopes_at_ends()
+        start = self.rule.low  # the range that holds the mass of the posterior with all rows
+        end = self.rule.high
 
-        # How far from an end there is mass: a density that falls by s nats per unit of t is 75 nats lower at the
-        # distance 75/s. Slopes are those between the first two and between the last two nodes.
-        slopes = abs(np.diff(self._log_density_at_nodes) / np.diff(self.rule.t))
-        depth_of_lower = _EDGE_DEPTH / np.maximum(slopes[0], 1)
-        depth_of_upper = _EDGE_DEPTH / np.maximum(slopes[-1], 1)
-
-        # a limit cuts the posterior: the limits of the rows lie around that of the posterior with all rows; otherwise
-        # the part is empty, from the end of the range to itself, and rows whose limit is inside of the range are far
+        # With a slope s the posterior is 75 nats lower at the distance 75/s, and has no more mass there. A row whose
+        # limit lies inside of an end without an edge needs a refit, because its integral should end earlier.
         if self._is_cut_below:
-            lower = _Edge.at_lower(priors.low, self.low, depth_of_lower)
+            lower = _Edge.at_lower(priors.low, self.low, depth=_EDGE_DEPTH / np.maximum(slope_at_start, 1))
         else:
-            lower = _Edge(inner=low, limit=np.full(len(priors.low), low), is_far=priors.low > low)
+            lower = _Edge.empty(start, needs_refit=priors.low > start)
         if self._is_cut_above:
-            upper = _Edge.at_upper(priors.high, self.high, depth_of_upper)
+            upper = _Edge.at_upper(priors.high, self.high, depth=_EDGE_DEPTH / np.maximum(slope_at_end, 1))
         else:
-            upper = _Edge(inner=high, limit=np.full(len(priors.high), high), is_far=priors.high < high)
+            upper = _Edge.empty(end, needs_refit=priors.high < end)
         return _Edges(lower, upper)
 
-    def _rule_between(self, edges: "_Edges") -> Rule:
-        """Nodes of t = log h, with weights, that all rows share: between the lower and the upper edge.
+    def _slopes_at_ends(self) -> tuple[float, float]:
+        """How steeply the log posterior density of t rises or falls at both ends of its range, in nats per unit of t.
 
-        They are those of this posterior if the edges are where its range ends. An end has moved inside where the limits
-        of some rows lie inside of the range. The limits of a prior move together with its centre, so the posteriors of
-        these rows may be shifted in the same direction, by as much. So the other end moves outside, unless a limit of
-        the prior is there.
+        They are the absolute differences between the first two nodes, and between the last two.
+        """
+        slopes = abs(np.diff(self._log_density_at_nodes) / np.diff(self.rule.t))
+        return slopes[0], slopes[-1]
+
+    def _rule_between(self, edges: "_Edges") -> Rule:
+        """Nodes of t = log h, with weights, that all rows share: from the lower to the upper edge.
+
+        Usually the edges are at the ends of the range of this posterior, and the nodes are those of the posterior. An
+        edge lies inside of the range where a limit of some row does. Suppose that the lower one is at −2.9, and the
+        range is −3 … −1. The limits of a prior move together with its centre, so the posteriors of such rows may be
+        shifted upwards too, by 0.1. So the nodes go up to −0.9, unless the prior ends before.
         """
         low = edges.lower.inner  # where the shared nodes begin, and where they end
         high = edges.upper.inner
@@ -728,14 +736,24 @@ class _Edge:
     ------
     inner : where the shared nodes end
     limit : (q,) the limit of each row, not farther inside than `inner`
-    is_far : (q,) whether the limit of a row is elsewhere, too far away for this piece
+    needs_refit : (q,) whether the limit of a row is elsewhere, so that this edge does not serve the row
     depth : of log h: how far from a limit there is mass
     """
 
     inner: float
     limit: np.ndarray
-    is_far: np.ndarray
+    needs_refit: np.ndarray
     depth: float = np.inf
+
+    @classmethod
+    def empty(cls, end: float, needs_refit: np.ndarray) -> Self:
+        """No edge: the integral of every row ends with the shared nodes, at `end`.
+
+        Parameters
+        ----------
+        needs_refit : (q,) whether that is wrong for a row
+        """
+        return cls(end, np.full(len(needs_refit), end), needs_refit)
 
     @classmethod
     def at_lower(cls, limit: np.ndarray, centre: float, depth: float) -> Self:
@@ -747,7 +765,7 @@ class _Edge:
         centre : the limit of the posterior with all rows
         depth : how far from a limit there is mass
         """
-        # limits farther from the centre than 0.1 are moved to there, and their rows marked as far
+        # limits farther from the centre than 0.1 are moved to there, and their rows need a refit
         near = np.clip(limit, centre - _WIDEST_EDGE, centre + _WIDEST_EDGE)
         return cls(float(near.max()), near, near != limit, depth)
 
@@ -761,7 +779,7 @@ class _Edge:
         centre : the limit of the posterior with all rows
         depth : how far from a limit there is mass
         """
-        # limits farther from the centre than 0.1 are moved to there, and their rows marked as far
+        # limits farther from the centre than 0.1 are moved to there, and their rows need a refit
         near = np.clip(limit, centre - _WIDEST_EDGE, centre + _WIDEST_EDGE)
         return cls(float(near.min()), near, near != limit, depth)
 

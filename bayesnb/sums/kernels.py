@@ -9,7 +9,7 @@ to that of the nearest cell, so that not all of them underflow to zero. Many cel
 by the loops of `_compiled_kernels`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -163,44 +163,72 @@ def change_of_other_factors(
 ) -> Float[np.ndarray, "g e"]:
     """How the log leave-one-out product of a kernel density changes when one cell loses weight, but for its own factor.
 
-    The leave-one-out product is Π_k (A_k/h)^w_k: every cell k, of weight w_k, under the kernels of all other cells. Up
-    to constants, A_k/h is its density, with A_k = Σ_l w_l K_kl − u_k, where u_k = min(w_k, 1) is one unit of the cell
-    itself, and K_kl = exp(−½ (v_k − v_l)²/h²). If a weight ρ leaves cell i, every sum A_k becomes A_k − ρ K_ki. So the
-    change is
+    The product has a factor for every cell k: its density under the kernels of all other cells. The density is A_k
+    times a constant, and the factor is A_k^w_k for a cell of weight w_k. A_k is the sum of kernels at cell k,
+
+        A_k = Σ_l w_l K_kl − u_k,    K_kl = exp(−½ (v_k − v_l)²/h²),    u_k = min(w_k, 1) one unit of the cell itself.
+
+    If a weight ρ leaves cell i, every A_k becomes A_k − ρ K_ki. So the log product changes by
 
         Σ_{k≠i} w_k [log(A_k − ρ K_ki) − log A_k].
 
-    NaN where a cell is left alone, so that it has no factor any more.
+    It is NaN where a cell is left alone, so that it has no factor any more.
 
     Parameters
     ----------
-    cell, leaving : cells i in ascending order, and the positive weights ρ that leave them
-    cells : the m values and weights w_k
-    log_a : log A_k; −∞ for a cell that is alone
-    h : bandwidths of the kernels K
+    cell, leaving : cells i in ascending order, by their positions, and the positive weights ρ that leave them
+    cells : the m values v_k and weights w_k
+    log_a : log A_k at each bandwidth; −∞ for a cell that is alone
+    h : bandwidths
+    """
+    # a compiled loop for much work, and the formula for little; both take one bandwidth
+    n_exponentials = len(cell) * log_a.size
+    is_much_work = use_compiled_loop(_COST_OF_EXPONENTIAL * n_exponentials)
+    changes_at_bandwidth = _changes_by_loop if is_much_work else _changes_by_formula
+
+    change = np.empty((len(h), len(cell)))
+    for g in range(len(h)):
+        change[g] = changes_at_bandwidth(cell, leaving, cells, log_a[g], h[g])
+    return change
+
+
+def _changes_by_loop(
+    cell: np.ndarray, leaving: np.ndarray, cells: Cells, log_a: np.ndarray, h: Any
+) -> Float[np.ndarray, " e"]:
+    """`change_of_other_factors` at one bandwidth h, for log A_k (m,): by a compiled loop in linear time."""
+    from . import _compiled_kernels
+
+    value, weight = cells
+    change = np.empty(len(cell))
+    _compiled_kernels.change_of_other_factors(
+        cell,
+        leaving,
+        value,
+        weight,
+        np.minimum(weight, 1),  # u_k
+        log_a,
+        h,
+        rounding(weight),  # 1e-12: a cell of which no more than this share remains counts as none
+        cells.reach,  # squared distance in bandwidths beyond which kernels are too small to count
+        _compiled_kernels.TRANSLATIONS,  # a table by which kernels of near cells are summed together
+        change,  # is filled
+    )
+    return change
+
+
+def _changes_by_formula(
+    cell: np.ndarray, leaving: np.ndarray, cells: Cells, log_a: np.ndarray, h: Any
+) -> Float[np.ndarray, " e"]:
+    """`change_of_other_factors` at one bandwidth h, for log A_k (m,): by the formula.
+
+    It is computed for some of the cells i at a time, so that its table (e, m) stays small.
     """
     unit = np.minimum(cells.weight, 1)  # u_k, (m,)
-    change = np.empty((len(h), len(cell)))
-
-    # much work: a compiled loop in linear time
-    n_exponentials = len(cell) * log_a.size
-    if use_compiled_loop(_COST_OF_EXPONENTIAL * n_exponentials):
-        from ._compiled_kernels import TRANSLATIONS  # a table by which kernels of near cells are summed together
-        from ._compiled_kernels import change_of_other_factors as loop
-
-        value, weight = cells
-        lost = rounding(weight)  # 1e-12: a cell of which no more than this share remains counts as none
-        reach = cells.reach  # squared distance in bandwidths beyond which kernels are too small to count
-        for g in range(len(h)):  # fills `change[g]`
-            loop(cell, leaving, value, weight, unit, log_a[g], h[g], lost, reach, TRANSLATIONS, change[g])
-        return change
-
-    # little work: the formula, for some cells i at a time, so that its table (e, m) stays small
+    change = np.empty(len(cell))
     step = max(1, _NUMBERS_OF_TABLE // len(cells.value))
-    for g in range(len(h)):
-        for first in range(0, len(cell), step):
-            part = slice(first, first + step)
-            change[g, part] = _changes(cell[part], leaving[part], cells, unit, log_a[g], h[g])
+    for first in range(0, len(cell), step):
+        part = slice(first, first + step)
+        change[part] = _changes(cell[part], leaving[part], cells, unit, log_a, h)
     return change
 
 
@@ -348,39 +376,38 @@ def _traced_density(u: Array, value: Array, weight: Array, t: Array, w: Array) -
     return density_of_sums(log_sum, weight.sum() - leaves, t[None, None])[0]
 
 
-def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> Iterable[tuple[int, Any]]:
-    """(k, f(k, j)) of each class k and feature j, feature after feature within a class: a piece is one such pair.
+def by_piece(f: Callable[[int, Any], Any], c: int, d: int, cost: int | None) -> Iterator[tuple[int, Any]]:
+    """The pairs (k, f(k, j)) of each class k and feature j, feature after feature within a class.
 
-    With two classes and two features it yields (0, f(0, 0)), (0, f(0, 1)), (1, f(1, 0)), (1, f(1, 1)).
+    With two classes and two features these are (0, f(0, 0)), (0, f(0, 1)), (1, f(1, 0)), (1, f(1, 1)).
 
     Parameters
     ----------
-    f : class and feature → any result; under a JAX trace arrays of one shape
+    f : a function of class and feature; under a JAX trace its results are arrays of one shape
     c, d : number of classes and of features
-    cost : exponentials of all pieces together, which are worth threads where they are many; None under a JAX trace,
+    cost : exponentials of all calls together, which tell whether threads are worth while; None under a JAX trace,
         where j is traced
     """
     if cost is None:
-        return _traced_by_piece(f, c, d)
+        yield from _traced_by_piece(f, c, d)
+        return
 
     pieces = [*np.ndindex(c, d)]  # (0, 0), (0, 1), …
+    cost_is_worth_threads = cost > _NUMBERS_OF_TABLE * len(pieces)  # 2¹⁸ exponentials a call on average
 
-    def result_of(piece: tuple[int, int]) -> Any:
-        k, j = piece
-        return f(k, j)
+    # calls that take long: several at once, in threads
+    if cost_is_worth_threads:
+        results = parallel_map(lambda piece: f(*piece), pieces)
+        for (k, _), result in zip(pieces, results, strict=True):
+            yield k, result
+        return
 
-    # the same, but functions inside of f see that they do one of several pieces, and start no threads
-    def result_in_turn(piece: tuple[int, int]) -> Any:
+    # short calls: one after the other. `nested_work` tells f that there are len(pieces) calls: so f starts no threads,
+    # and loads a compiled loop if it is worth while for all calls together.
+    for k, j in pieces:
         with nested_work(len(pieces)):
-            return result_of(piece)
-
-    # in threads if a piece is large enough, 2¹⁸ exponentials on average; otherwise one after the other
-    if cost > _NUMBERS_OF_TABLE * len(pieces):
-        results: Any = parallel_map(result_of, pieces)
-    else:
-        results = map(result_in_turn, pieces)
-    classes = (k for k, _ in pieces)
-    return zip(classes, results, strict=True)
+            result = f(k, j)
+        yield k, result
 
 
 def _traced_by_piece(f: Callable[[int, Any], Any], c: int, d: int) -> Iterator[tuple[int, Any]]:

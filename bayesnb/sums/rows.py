@@ -347,7 +347,7 @@ def _sum_of_stored_changes(
     c = len(fields[0])
     table = np.empty((n, c))
     weights = np.broadcast_to(np.asarray(w, float), (n, c)) if np.ndim(w) else w  # (n, c), or a number
-    cells_per_row = -(-x.nnz // max(n, 1))  # on average, rounded up
+    cells_per_row = _rounded_up(x.nnz, max(n, 1))  # on average
     for part in slices(n, cells_per_row * c, 2 * _CELLS_IN_CACHE):
         cells = csr_slice(x, part)  # m rows with q stored cells: `data` has these, and `indices` their columns
 
@@ -490,28 +490,28 @@ def by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
     -------
     (c, d)
     """
-    n_cells = table.nnz if is_sparse(table) else table.size
-    uses_loop = use_compiled_loop(8 * n_cells)
-
-    # a matrix product: in JAX, where a row has several classes, and for little dense work
+    # a matrix product: in JAX, and where a row has several classes
     if namespace(r, table) is not np or table.ndim != 2 or not is_one_hot(r):
         return _product_by_class(r, table)
-    if not uses_loop and not is_sparse(table):
-        return _product_by_class(r, table)
 
-    # One class a row: `indices` are the classes of the rows, and `data` their weights.
+    # Each row has one class: `indices` are the classes of the rows, and `data` their weights. Much work is done by a
+    # loop, which adds to `total`.
     shape = r.shape[1], table.shape[-1]  # (c, d)
-    if uses_loop:  # many cells
+    n_cells = table.nnz if is_sparse(table) else table.size
+    if use_compiled_loop(8 * n_cells):
         from . import _compiled
 
         total = np.zeros(shape)
-        _compiled.by_class(*csr_arrays(table), r.indices, r.data, total)  # adds to `total`
+        _compiled.by_class(*csr_arrays(table), r.indices, r.data, total)
         return total
+    if not is_sparse(table):
+        return _product_by_class(r, table)
 
     # Few stored cells: `_cells` gives the value of each, its position k d + j in the flat result, for class k and
     # column j, and its weight. `bincount` sums the weighted values by position.
     cells, position, w = _cells(sparse.csr_array(table), r.indices, r.data)  # (q,) each
-    return np.bincount(position, w * cells, shape[0] * shape[1]).astype(r.dtype, copy=False).reshape(shape)
+    flat = np.bincount(position, w * cells, shape[0] * shape[1])
+    return flat.astype(r.dtype, copy=False).reshape(shape)
 
 
 def _product_by_class(r: Array | Sparse, table: Array | Sparse) -> Array:
@@ -994,40 +994,52 @@ def as_compute_dtype(x: Any, like: Array | Sparse, kind: str = "") -> Any:
 
 
 def row_slices(rows: Rows, least: Callable[[], int] = int) -> list[slice]:
-    """Slices of rows that keep every block's part within about two million cells, or `least()`, if that is more.
+    """Slices of rows for threads, of at most about two million cells each; a single slice of all rows if they are few.
 
-    There are two as soon as half of the rows is work enough for a core, and their number is even. JAX arrays, and rows
-    that meet them, stay whole, and rows that are a slice already are not cut again.
+    Their number is even, so that two cores have as much to do: 5 million cells are cut into 4 slices, although 3 would
+    do.
 
     Parameters
     ----------
     rows : the cells (n, d) of n rows by the names of blocks of features
-    least : → a number of cells; a function, because it may cost something and is needed for many rows only
+    least : → a number of cells that a slice may have, if that is above two million; a function, because it may take
+        time and is needed for many rows only
     """
     if namespace(*rows.values()) is not np:  # JAX compiles a program for arrays of one shape, so rows stay whole
         return [slice(None)]
 
     n = next(iter(rows.values())).shape[0]
+    n_cells = n * _cells_of_row(rows, n)
 
-    # cells of a row in the widest block; if it is sparse the stored ones, on average; −(−a // b) is a/b rounded up
-    width = 0
-    for x in rows.values():
-        cells_per_row = -(-x.nnz // max(n, 1)) if is_sparse(x) else x.shape[1]
-        width = max(width, cells_per_row)
-    n_cells = n * width
-
-    # Not cut: too little work for two cores, or a slice of moderate size that is one of several pieces at work already
-    # (`_pieces` counts these), whose threads keep the cores busy.
-    is_little = n_cells < 2 * _CELLS_FOR_A_CORE or n_cells < 2 * least()
-    is_slice_already = n_cells < 2 * _CELLS_OF_SLICE and _pieces.get() > 1
-    if is_little or is_slice_already:
+    # a single slice: each of two cores would have too little to do
+    if n_cells < 2 * _CELLS_FOR_A_CORE or n_cells < 2 * least():
         return [slice(0, n)]
 
-    cells_of_slice = max(_CELLS_OF_SLICE, least())
-    n_slices = -(-n_cells // cells_of_slice)  # rounded up
-    n_slices = n_slices + n_slices % 2  # even, so that two cores have as much to do
-    rows_of_slice = -(-n // n_slices)  # rounded up
-    return batches(n, rows_of_slice)
+    # A single slice: the rows are a part of the work already, and other threads have the other parts, so that all cores
+    # are busy. Only a part that is too large for memory is cut.
+    is_part_of_work = _pieces.get() > 1
+    if is_part_of_work and n_cells < 2 * _CELLS_OF_SLICE:
+        return [slice(0, n)]
+
+    n_slices = _rounded_up(n_cells, max(_CELLS_OF_SLICE, least()))
+    n_slices = n_slices + n_slices % 2  # even
+    return batches(n, _rounded_up(n, n_slices))
+
+
+def _cells_of_row(rows: Rows, n: int) -> int:
+    """How many cells a row has in the widest of its blocks; of sparse rows the stored ones, on average.
+
+    Parameters
+    ----------
+    n : number of rows
+    """
+    cells = [_rounded_up(x.nnz, max(n, 1)) if is_sparse(x) else x.shape[1] for x in rows.values()]
+    return max(0, *cells)
+
+
+def _rounded_up(a: int, b: int) -> int:
+    """a/b rounded up to a whole number: 7/2 is 4."""
+    return -(-a // b)
 
 
 # --- threads and compiled loops ---------------------------------------------------------------------------------------

@@ -316,8 +316,8 @@ class _Departure:
     def widths(self) -> np.ndarray:
         """(q,) Silverman's rule of thumb `nrd0` of the cells without each row; 1 where nothing remains.
 
-        It is 0.9 · min(s, IQR/1.34) · N^(−1/5), for all rows at once. With z the distances of the cells from the mean
-        of all cells, the squares about the mean of the remaining ones are
+        It is 0.9 · min(s, IQR/1.34) · N^(−1/5), with the standard deviation s and the quartiles of what remains, for
+        all rows at once. With z the distances of the cells from the mean of all cells, the sum of squares of s is
 
             Σ w z² − (Σ w z)²/N,    sums over what remains.
 
@@ -356,31 +356,48 @@ class _Departure:
         return widths
 
     def _quartiles_without(self, n: np.ndarray) -> np.ndarray:
-        """(2, q) First and third quartile of the cells without each row, whose total weights are n (q,): R's type 7.
+        """(2, q) First and third quartile of the cells without row 0, without row 1, and so on: R's type 7.
 
-        A quartile lies between two of the repeated values in ascending order, given by their ranks 0, 1, … The value of
-        a rank is that of the first cell whose cumulative weight is above the rank. Three cells of the weights 2, 1, 3
-        have the cumulative weights 2, 3, 6; without a row of weight 1 in cell 1 they are 2, 2, 5. So without it rank 1
-        is in cell 0, and rank 2 in cell 2.
+        A quartile lies between two neighbours in the list of all values in ascending order, in which a cell of weight 3
+        is repeated three times. `_order_statistics` gives the ranks 0, 1, … of the two in this list, and how far from
+        one to the other the quartile is.
 
-        The cumulative weights without a row are not made: they are those with it before its cell, and lower by the
-        weight of the row from there on, where "cumulative − leaving > rank" is "cumulative > rank + leaving".
+        Parameters
+        ----------
+        n : (q,) total weight without each row
+        """
+        order = _order_statistics(n)
+        positions = self._positions_without(order.rank)  # of the cells at these ranks, (2, 2, q): below and above
+        lower, upper = self.cells.value[positions]  # (2, q) each, of both quartiles
+        return lower + order.share * (upper - lower)
+
+    def _positions_without(self, rank: np.ndarray) -> np.ndarray:
+        """The cell at a rank of the values without each row, (…, q): the first whose cumulative weight is above it.
+
+        Cells of the weights 2, 1, 3 have the cumulative weights 2, 3, 6. A row of weight 1 leaves cell 1: then they are
+        2, 2, 5. So without the row rank 1 is in cell 0, and rank 2 in cell 2.
+
+        The cumulative weights without each row are not made. With C_k those of all rows, they are C_k before the cell
+        of the row, and C_k − ρ from there on, ρ the weight of the row. And C_k − ρ > rank is C_k > rank + ρ.
+
+        Parameters
+        ----------
+        rank : (…, q) ranks 0, 1, … without each row
         """
         cumulative = np.cumsum(self.cells.weight)  # with all rows, (m,)
-        order = _order_statistics(n)  # ranks below and above each quartile (2, 2, q), and the share of the way between
 
-        # the cell in which each rank is, (2, 2, q): one before that of the row, or else that of the row or a later one
-        if_before = np.searchsorted(cumulative, order.rank, side="right")
-        if_later = np.searchsorted(cumulative, order.rank + self.leaving, side="right")
-        is_before = if_before < self.position
-        positions = np.where(is_before, if_before, np.maximum(self.position, if_later))
+        # the first cell with C_k > rank, if it lies before the cell of the row; otherwise the first one, from there on,
+        # with C_k > rank + ρ
+        first_if_before = np.searchsorted(cumulative, rank, side="right")
+        first_if_later = np.searchsorted(cumulative, rank + self.leaving, side="right")
+        is_before = first_if_before < self.position
+        positions = np.where(is_before, first_if_before, np.maximum(self.position, first_if_later))
 
-        # no rank is beyond the last cell that remains, which is the one before the last if the row was alone in that
+        # Rounding of the ranks must not lead beyond the last cell that remains. The last cell itself is gone if the row
+        # was alone in it.
         last = len(cumulative) - 1
-        takes_last = (self.position == last) & (self.remaining == 0)
-        last_remaining = np.where(takes_last, last - 1, last)  # (q,)
-        lower, upper = self.cells.value[np.minimum(positions, last_remaining)]  # (2, q) each
-        return lower + order.share * (upper - lower)
+        last_is_gone = (self.position == last) & (self.remaining == 0)  # (q,)
+        return np.minimum(positions, np.where(last_is_gone, last - 1, last))
 
     def half_gaps(self) -> np.ndarray:
         """(q,) Half the smallest gap between the values that remain without each row; 0 if there is none.

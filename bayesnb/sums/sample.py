@@ -187,33 +187,41 @@ def _distinct(
 
 
 def _canonical_traced(value: Float[Array, " m"], weight: Float[Array, " m"]) -> tuple[Array, Array]:
-    """The distinct values of one feature in ascending order and their weights, in JAX.
+    """The distinct values of one feature in ascending order and the total weight of each, in JAX.
 
-    Shapes may not depend on values there, so the result has as many places as there are cells, m. Of equal values the
-    first one gets the total weight, and the others become NaN with weight 0, which stand last. The values 3, 2, 3 with
-    weights 1, 1, 1, for example, become 2, 3, NaN with weights 1, 2, 0.
+    The values 3, 2, 3 with the weights 1, 1, 1 become 2, 3, NaN with the weights 1, 2, 0. In JAX shapes may not depend
+    on values, so the result is as long as the input: it is filled up with NaN of weight 0 at the end.
+
+    1. Sort the cells, so that equal values are neighbours.
+    2. Number the groups of equal values: the sorted values 2, 3, 3 are the groups 0, 1, 1.
+    3. Sum the weights of each group: 1, 2.
+    4. The first cell of each group gets the sum; all others become NaN of weight 0. Sorting again puts them last.
     """
     import jax.numpy as jnp
 
-    def ordered(value: Array, weight: Array) -> tuple[Array, Array]:
-        """Values in ascending order, NaN last, with their weights; that of NaN is 0."""
-        order = jnp.argsort(value, stable=True)
-        return value[order], jnp.where(jnp.isnan(value), 0, weight)[order]
+    # 1. in ascending order; a cell without weight is missing, which is NaN, and stands last
+    value = jnp.where(weight == 0, jnp.nan, value + 0)  # + 0: −0 becomes 0
+    value, weight = _sorted_cells(value, weight)
 
-    # a cell without weight is missing
-    value, weight = ordered(jnp.where(weight == 0, jnp.nan, value + 0), weight)  # −0 becomes 0
-
-    # Equal values are neighbours now, and form a group: 2, 3, 3 are the groups 0, 1, 1. The first of each group differs
-    # from the value before it. NaN differs from every value, so `prepend=NaN` makes the very first one differ, and
-    # missing cells are groups of their own, of weight 0.
+    # 2. A cell is the first of its group where its value differs from the one before it. The very first cell is
+    # compared with NaN, from which every number differs. Each missing cell is a group too, of weight 0.
     is_first = jnp.diff(value, prepend=jnp.nan) != 0
-    group = jnp.cumsum(is_first) - 1
+    group = jnp.cumsum(is_first) - 1  # (m,)
 
-    # sums by group, then for each cell that of its group: weights 1, 1, 1 give the sums 1, 2, and for the cells 1, 2, 2
+    # 3. Σ weight and Σ |weight| of each group, then for each cell that of its group: the sums 1, 2 are 1, 2, 2 by cell
     zeros = jnp.zeros_like(weight)
     total = zeros.at[group].add(weight)[group]
     size = zeros.at[group].add(abs(weight))[group]
 
-    # the first of each group stays, unless its weights cancel but for rounding; all others become NaN, and go last
-    remains = abs(total) > rounding(value) * size
-    return ordered(jnp.where(is_first & remains, value, jnp.nan), total)
+    # 4. the first of each group, unless its weights cancel but for rounding
+    remains = is_first & (abs(total) > rounding(value) * size)
+    return _sorted_cells(jnp.where(remains, value, jnp.nan), total)
+
+
+def _sorted_cells(value: Float[Array, " m"], weight: Float[Array, " m"]) -> tuple[Array, Array]:
+    """Values in ascending order with their weights, in JAX; NaN comes last, with weight 0."""
+    import jax.numpy as jnp
+
+    order = jnp.argsort(value, stable=True)
+    weight_of_numbers = jnp.where(jnp.isnan(value), 0, weight)
+    return value[order], weight_of_numbers[order]

@@ -256,13 +256,8 @@ class _Centred(Summed):
         has_rows = n > noise
         is_negative = n < -noise  # rows were subtracted that had never been added
 
-        # δ, and its squares: (c, d) of single features, or products of all pairs of features, (c, d, d), as `ss` has
-        # them
-        has_cross_products = self.ss.ndim > self.mean.ndim
-        delta = other.mean - self.mean  # (c, d)
-        square = delta[..., :, None] * delta[..., None, :] if has_cross_products else delta * delta
-
-        # what Chan's rule adds; `along` gives weights (c,) the axes of the array that they multiply
+        # Chan's rule; `along` gives weights (c,) the axes of the array that they multiply
+        delta, square = self._distance(other)  # δ, (c, d), and its squares in the shape of ss
         share = sign * other.n / xp.where(has_rows, n, 1)  # n₂/n
         mean = self.mean + delta * along(share, delta)
         between = along(self.n * share, square) * square  # n₁ n₂/n δδᵀ
@@ -280,6 +275,17 @@ class _Centred(Summed):
         # the rounding of the result, for which only the squares of single features are needed: the diagonals of δδᵀ
         between_features = replace(joined, ss=between).own  # (c, d)
         return replace(joined, error=_joined_error(self, other, joined, between_features))
+
+    def _distance(self, other: Self) -> tuple[Array, Array]:
+        """The distance δ of two means, (c, d), and its squares as `ss` has squares.
+
+        These are squares of single features, (c, d), or products of all pairs of features, δδᵀ, (c, d, d).
+        """
+        delta = other.mean - self.mean
+        has_cross_products = self.ss.ndim > self.mean.ndim
+        if has_cross_products:
+            return delta, delta[..., :, None] * delta[..., None, :]
+        return delta, delta * delta
 
     @np.errstate(over="ignore", invalid="ignore")
     def bounded(self, rows: int, pieces: int, whole: bool) -> Self:

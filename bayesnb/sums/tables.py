@@ -67,8 +67,12 @@ def n_levels(x: Array | Sparse, parameters: int) -> int:
 def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     """The sum over the columns of what tables have for the level of each cell: Σ_j tables_cj[x_ij], (…, n, c).
 
-    Each row of data starts with the sum for a row of empty cells, and each cell changes it by the difference to an
-    empty one. Dense rows have no empty cells, so they start with 0, and a cell changes the sum by its own number.
+    Sparse rows are mostly empty cells, of level 0. So each row begins with the sum for a row of empty cells, and only
+    its stored cells change it:
+
+        Σ_j tables_cj[x_ij] = Σ_j tables_cj[0] + Σ_{stored j} (tables_cj[x_ij] − tables_cj[0]).
+
+    Dense rows have no empty cells: they begin with 0, and every cell adds its own number.
 
     Parameters
     ----------
@@ -91,8 +95,7 @@ def look_up(x: Array | Sparse, tables: Float[Array, "*s c d k"]) -> Tables:
     *lead, d, k = tables.shape  # `lead` is (…, c)
     flat = tables.reshape(-1, d, k)  # (s·c, d, k)
 
-    # What an empty cell of sparse rows has, level 0. A term that is not finite is left out: no row of the class has
-    # such a cell. Dense rows have no empty cells.
+    # what an empty cell has; a number that is not finite is left out, as no row of the class has such a cell
     empty = np.zeros((len(flat), d, 1))
     if is_sparse(x):
         empty = np.where(np.isfinite(flat[..., :1]), flat[..., :1], 0)

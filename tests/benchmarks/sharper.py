@@ -3,6 +3,7 @@
     python -m tests.benchmarks.trust --splits 3 --methods logistic_cv boosting_cv loo discriminative --csv FILE
     python -m tests.benchmarks.sharper --csv FILE [--show]      # tables of log loss; --show puts them into the page
     python -m tests.benchmarks.sharper --simulated              # noise, and what the intervals hold
+    python -m tests.benchmarks.sharper --sampled                # the same where weights come from a sample of the rows
 
 The first command makes the CSV. It reads no table that is kept aside. How it splits and what a cell is stands in
 docs/calibration.md.
@@ -10,6 +11,7 @@ docs/calibration.md.
 
 import warnings
 from collections.abc import Callable, Iterable
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -17,6 +19,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegressionCV
 
 import bayesnb
+from bayesnb.discriminative import training_rows
 
 from . import pages, trust
 from .arguments import arguments
@@ -105,8 +108,25 @@ def simulated(truths: Iterable[Truth], sizes: Iterable[int], seeds: int) -> pd.D
     return pd.DataFrame(found, columns=names).groupby(["truth", "n"], sort=False).mean()
 
 
+def sampled(truths: Iterable[Truth], seeds: int) -> pd.DataFrame:
+    """As `simulated`, of 4,000 rows: the weights fitted to all of them, and to a sample of about 500."""
+    found = {}
+    for name, least in (("all rows", training_rows._MIN_SAMPLE), ("a sample", 500)):
+        with (
+            mock.patch.object(training_rows, "_MIN_SAMPLE", least),
+            mock.patch.object(training_rows, "_ROWS_PER_PARAMETER", least // 50),
+        ):
+            found[name] = simulated(truths, (4000,), seeds)
+    return pd.concat(found, names=["weights from"])
+
+
 def main() -> None:
-    options = arguments(__doc__, csv=CSV, show=False, simulated=False, seeds=20)
+    options = arguments(__doc__, csv=CSV, show=False, simulated=False, sampled=False, seeds=20)
+    if options.sampled:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            print(sampled((noise, linear, naive), options.seeds).round(3).to_string())
+        return
     if options.simulated:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
