@@ -108,8 +108,8 @@ def nomogram(
     zero_line(ax)
     ax.axhline(height[-1] - 0.5, color=ink(ax), linewidth=0.8)
 
-    list_down(ax, table.index, 36)  # names down the vertical axis
-    name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in model.classes_[[a, b]])
+    list_down(ax, table.index, 28)  # names down the vertical axis
+    name_a, name_b = (plain_text(label_of_class, 40) for label_of_class in model.classes_[[a, b]])
     name_axes(
         ax,
         f"log odds of {name_a} against {name_b}, nats, {level:.0%} interval\n(bar in the last line: predict_proba)",
@@ -206,8 +206,8 @@ def _cell(estimator: Any, x: Any, j: int) -> str:
     """Feature j of a single row x and its value, as "name = value"."""
     row = x if hasattr(x, "shape") else np.asarray(x)
     value = column_of(row, j)[0]
-    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else shorten_middle(value, 12)
-    return f"{shorten_middle(feature_name(estimator, j), 20)} = {shown}"
+    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else shorten_middle(value, 24)
+    return f"{feature_name(estimator, j)} = {shown}"
 
 
 # --- one feature over its range ---------------------------------------------------------------------------------------
