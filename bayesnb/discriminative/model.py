@@ -24,7 +24,7 @@ Zaidi, Cerquides, Carman & Webb (2013), Alleviating naive Bayes attribute indepe
 weighting, JMLR 14.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -89,6 +89,25 @@ class DiscriminativeView(ModelView):
         settings : `n`, `focus`, `level`, `n_draws` and `seed`
         """
         return self.discriminative._contributions_with_intervals(X, against=against, **settings)
+
+    def contributions_of_each_row(
+        self,
+        X: Any,
+        against: Sequence[Any],
+        focus: Sequence[int],
+        **settings: Any,
+    ) -> list[Contributions]:
+        """As of naive Bayes; the weights and densities are drawn once for all rows."""
+        model = self.discriminative
+        labels = model.classes_.tolist()
+        terms = model._terms_of_log_p(X, settings.get("n_draws", _N_DRAWS), settings.get("seed", 0))
+        n_listed = settings.get("n") or model.n_features_in_
+        level = settings.get("level", 0.9)
+        found = []
+        for i, (label, k) in enumerate(zip(against, focus, strict=True)):
+            terms_of_row = terms.of_row(i).in_odds(odds_against(len(labels), labels.index(label)))
+            found.append(contributions_of(terms_of_row, n_listed, k, level))
+        return found
 
 
 class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
@@ -822,24 +841,24 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "modes_")
         labels = self.classes_.tolist()
         check_choice("against", against, (None, *labels))
-        check_least(1, n_draws=n_draws)
         position = None if against is None else labels.index(against)
+        terms = self._terms_of_log_p(X, n_draws, seed).in_odds(odds_against(len(labels), position))
+        return contributions_of(terms, self.n_features_in_ if n is None else n, focus, level), position
 
+    def _terms_of_log_p(self, X: Any, n_draws: int, seed: int | np.random.Generator | None) -> Terms:
+        """Terms of log p(y = c | x) of each row, up to a constant of the row: by the prediction, and by each draw."""
+        check_least(1, n_draws=n_draws)
         cells = self._cells(X)
         rows = self._new_rows(cells)
         drawn = []  # (d + 3, n, c) of each draw
         for drawn_rows in self._drawn_rows(cells, n_draws, generator(seed)):
             drawn.append(self._terms(drawn_rows.rows, cells, drawn_rows.w, drawn_rows.b))
-
-        # `odds` turns log p of c classes into log odds of each; it is linear, and so can be applied term by term.
-        odds = odds_against(len(labels), position)
         in_label_order = self.layout_.in_label_order
-        terms = Terms(
-            value=odds(in_label_order(self._contributions(rows, cells))),
-            drawn=odds(in_label_order(np.array(drawn))),
-            total=odds(in_label_order(self._log_mean_proba(rows))),
+        return Terms(
+            value=in_label_order(self._contributions(rows, cells)),
+            drawn=in_label_order(np.array(drawn)),
+            total=in_label_order(self._log_mean_proba(rows)),
         )
-        return contributions_of(terms, self.n_features_in_ if n is None else n, focus, level), position
 
     def importance(
         self,

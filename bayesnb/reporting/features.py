@@ -2,10 +2,12 @@
 
 import contextlib
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
 from .. import plots
+from ..plots.contributions import feature_effects
 from ..tables.names import shorten
 from .facts import Facts
 from .html import as_figure, as_table, as_text, inline_svg
@@ -40,25 +42,18 @@ def effects(facts: Facts) -> str:
     """A picture for each number of what it adds over its range, the most informative first; empty without numbers."""
     names = facts.nb.model_.feature_names
     label = facts.positive if len(facts.classes) == 2 else None
-    figures: list[str] = []
-    for name in facts.importance["feature"]:
-        if len(figures) == _MAX_EFFECTS:
-            break
-        draw = partial(
-            plots.feature_effect,
-            facts.nb,
-            facts.X,
-            names.index(name),
-            label=label,
-            level=facts.level,
-            n_draws=_EFFECT_DRAWS,
-        )
-        # no picture where a column has words, or where what it adds depends on other columns
-        with contextlib.suppress(ValueError, AttributeError, TypeError):
-            svg = inline_svg(draw, f"What {name} adds", height=2.6, width=3.6)
-            figures.append(f"<figure>{svg}</figure>")
-    if not figures:
+    columns_by_information = [names.index(name) for name in facts.importance["feature"]]
+    settings: dict[str, Any] = {"label": label, "level": facts.level, "n_draws": _EFFECT_DRAWS}
+    try:
+        drawings = feature_effects(facts.nb, facts.X, columns_by_information, _MAX_EFFECTS, **settings)
+    except (ValueError, AttributeError, TypeError):  # what a feature adds is not known of every model
         return ""
+    if not drawings:
+        return ""
+    figures = []
+    for j, draw in drawings.items():
+        svg = inline_svg(draw, f"What {names[j]} adds", height=2.6, width=3.6)
+        figures.append(f"<figure>{svg}</figure>")
     before = " This is before calibration." if hasattr(facts.nb, "maps_") else ""
     few = f" The {_MAX_EFFECTS} most informative numbers are shown." if len(figures) == _MAX_EFFECTS else ""
     note = f'<p class="soft">Bands are {facts.level:.0%} intervals.{before}{few}</p>'
