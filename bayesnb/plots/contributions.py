@@ -1,7 +1,7 @@
 """What features add to the log odds: of one row, and of one feature over its range."""
 
 import contextlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -312,14 +312,15 @@ def feature_effect(
     >>> ax = bayesnb.plots.feature_effect(nb, cancer.X, "worst radius")
     """
     model = _model_of_effects(estimator)
-    effect_of_column = _effect_of(model, X, column(model, feature))
+    j = column(model, feature)
+    effect_of_column = _effect_of(model, X, j, feature_name(model, j))
     (effect,) = _with_values(model, X, [effect_of_column], level, n_draws)
     k = None if label is None else class_at(model, label)
     return _draw_effect(model, effect, k, ax=ax or new_axes())
 
 
 def feature_effects(
-    estimator: Any, X: Any, features: Iterable[int], n: int, *, label: Any, level: Scalar, n_draws: int
+    estimator: Any, X: Any, features: Mapping[int, str], n: int, *, label: Any, level: Scalar, n_draws: int
 ) -> "dict[int, Callable[..., Drawn]]":
     """For each of the first n features that have a `feature_effect`, by position, a function that draws it on `ax`.
 
@@ -327,17 +328,17 @@ def feature_effects(
 
     Parameters
     ----------
-    features : positions of columns, in the order in which they are tried
+    features : names of columns by position, in the order in which they are tried
     label : as in `feature_effect`
     """
     model = _model_of_effects(estimator)
     k = None if label is None else class_at(model, label)
     with_picture: list[_Effect] = []
-    for j in features:
+    for j, name in features.items():
         if len(with_picture) == n:
             break
         with contextlib.suppress(ValueError, TypeError):  # words, or a column that depends on others
-            with_picture.append(_effect_of(model, X, j))
+            with_picture.append(_effect_of(model, X, j, name))
     effects = _with_values(model, X, with_picture, level, n_draws)
     return {effect.column: partial(_draw_effect, model, effect, k) for effect in effects}
 
@@ -347,13 +348,14 @@ class _Effect(NamedTuple):
 
     Fields
     ------
-    column : its position
+    column, name : its position and its name
     cells : its finite cells, of all rows
     grid : (points,) ascending values
     value, low, high : (points, c) what they add, with the ends of the interval
     """
 
     column: int
+    name: str
     cells: np.ndarray
     grid: np.ndarray
     value: np.ndarray | None = None
@@ -368,11 +370,11 @@ def _model_of_effects(estimator: Any) -> Any:
     return fitted_copy(model)  # another thread may fit the original meanwhile
 
 
-def _effect_of(model: Any, X: Any, j: int) -> _Effect:
-    """The cells and the grid of column j; ValueError where it has no curve."""
+def _effect_of(model: Any, X: Any, j: int, name: str) -> _Effect:
+    """The cells and the grid of column j, and what it is called; ValueError where it has no curve."""
     _refuse_dependent_column(model, j)
     cells = numbers_of(model, X, j)
-    return _Effect(j, cells, _grid_over(cells))
+    return _Effect(j, name, cells, _grid_over(cells))
 
 
 def _with_values(model: Any, X: Any, effects: Sequence[_Effect], level: Scalar, n_draws: int) -> list[_Effect]:
@@ -411,7 +413,7 @@ def _draw_effect(model: Any, effect: _Effect, k: int | None, *, ax: Drawn) -> Dr
             ax.fill_between(grid, low[:, k], high[:, k], color=style["color"], alpha=0.25, linewidth=0)
         ax.plot(grid, value[:, k], linewidth=1.8, label=plain_text(model.classes_[k]), **style)
     _draw_ticks(ax, effect.cells)
-    name_axes(ax, plain_text(feature_name(model, effect.column), 60), _effect_in_words(model, shown))
+    name_axes(ax, plain_text(effect.name, 60), _effect_in_words(model, shown))
     if len(shown) > 1:
         n_more = len(model.classes_) - len(shown)
         if n_more:

@@ -41,7 +41,7 @@ def explained_rows(facts: Facts) -> str:
         [(facts.classes[best], facts.classes[second]) for best, second in classes.values()],
         level=facts.level,
         n_draws=_N_DRAWS,
-        feature_names=None,
+        feature_names=facts.feature_names,
     )
     nomograms = []
     for (i, reason), draw in zip(reasons.items(), drawings, strict=True):
@@ -89,7 +89,6 @@ def _nomogram(facts: Facts, i: int, reason: str, best: int, draw: Callable[..., 
     true = facts.loo.index[i]
     probability = f"{p[best]:.3f}" if p[best] < 0.9995 else "above 0.999"  # not 1 where it is less
     truth = "which is right" if true == best else f"but it is <b>{as_text(facts.classes[true])}</b>"
-    prediction = (
-        f"the other rows predict <b>{as_text(facts.classes[best])}</b> with probability {probability}, {truth}."
-    )
+    others = "the other rows" if facts.groups is None else "the other groups"
+    prediction = f"{others} predict <b>{as_text(facts.classes[best])}</b> with probability {probability}, {truth}."
     return f"<div><h3>{reason}</h3>{as_figure(svg, f'{as_text(facts.row_names[i])}: {prediction}')}</div>"

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from .. import plots
+from ..estimators._suited import fitted_copy
 from ..plots.contributions import feature_effects
 from ..tables.names import shorten
 from .facts import Facts
@@ -40,12 +41,12 @@ def classes(facts: Facts) -> str:
 
 def effects(facts: Facts) -> str:
     """A picture for each number of what it adds over its range, the most informative first; empty without numbers."""
-    names = facts.nb.model_.feature_names
+    names = facts.nb.model_.labels_of_features(facts.feature_names).tolist()
     label = facts.positive if len(facts.classes) == 2 else None
-    columns_by_information = [names.index(name) for name in facts.importance["feature"]]
+    by_information = {names.index(name): str(name) for name in facts.importance["feature"]}
     settings: dict[str, Any] = {"label": label, "level": facts.level, "n_draws": _EFFECT_DRAWS}
     try:
-        drawings = feature_effects(facts.nb, facts.X, columns_by_information, _MAX_EFFECTS, **settings)
+        drawings = feature_effects(facts.nb, facts.X, by_information, _MAX_EFFECTS, **settings)
     except (ValueError, AttributeError, TypeError):  # what a feature adds is not known of every model
         return ""
     if not drawings:
@@ -79,13 +80,14 @@ def priors(facts: Facts) -> str:
     if not facts.has_few_rows:
         return ""
     figures = []
+    nb = facts.nb if facts.feature_names is None else fitted_copy(facts.nb, facts.feature_names)
     for name in facts.importance["feature"].iloc[:3]:
         # the table of importance has the most informative features first
-        column = facts.nb.model_.feature_names.index(name)
+        column = facts.nb.model_.labels_of_features(facts.feature_names).tolist().index(name)
         caption = f"{as_text(shorten(name, 40))}: the prior is dashed, each class has a line."
         # no figure where the column is not used, or where its family has no parameters to draw
         with contextlib.suppress(ValueError, AttributeError, KeyError):
-            draw = partial(plots.prior_to_posterior, facts.nb, column)
+            draw = partial(plots.prior_to_posterior, nb, column)
             figures.append(as_figure(inline_svg(draw, f"Prior to posterior of {name}", height=2.8), caption))
     if not figures:
         return ""
