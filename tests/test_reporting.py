@@ -210,7 +210,8 @@ def test_the_page_shows_what_was_taken_and_why(tmp_path: Path) -> None:
     assert "Which kind of model was taken" in text and f"Taken: {choice.kind}. {choice.reason}" in text
     for name, loss in choice.table["log_loss"].items():
         assert name in text and f"{loss:.3f}" in text
-    assert getattr(choice.estimator, "interval_coverage", "") in text
+    coverage = getattr(choice.estimator, "interval_coverage", "")
+    assert coverage[1:] in text
     assert "Which kind of model was taken" not in Words(made().html).text
 
 

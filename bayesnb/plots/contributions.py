@@ -38,7 +38,7 @@ _MAX_FEATURES = 12  # of a nomogram
 _NUMBERS = 1 << 24  # of all draws of all terms that are held at once
 _EFFECT_POINTS = 61  # of a curve
 _MAX_TICKS = 100  # rows that are marked on an axis
-_MAX_CURVES = 7  # classes, as many as there are colours
+MAX_CURVES = 7  # classes, as many as there are colours
 
 
 def nomogram(
@@ -165,7 +165,7 @@ def _draw_nomogram(
     zero_line(ax)
     ax.axhline(height[-1] - 0.5, color=ink(ax), linewidth=0.8)
 
-    list_down(ax, table.index, 28)  # names down the vertical axis
+    list_down(ax, table.index, 36)  # names down the vertical axis
     name_a, name_b = (plain_text(label, 40) for label in classes)
     name_axes(
         ax,
@@ -433,7 +433,7 @@ def _classes_with_curves(value: np.ndarray) -> list[int]:
     if n_classes == 2:
         return [1]
     order = np.argsort(-np.ptp(value, axis=0), kind="stable")
-    return sorted(order[:_MAX_CURVES].tolist())
+    return sorted(order[:MAX_CURVES].tolist())
 
 
 def _refuse_dependent_column(model: Any, j: int) -> None:

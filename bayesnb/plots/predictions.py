@@ -326,7 +326,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     if "elpd_gain" in shown:
         ax.plot(shown["elpd_gain"], shown["line"], linestyle="", marker="|", markersize=9, color=colour(4))
 
-    list_down(ax, features, has_legend=has_classes)  # names down the vertical axis
+    list_down(ax, features, 24 if has_classes else 30, has_legend=has_classes)  # names down the vertical axis
     name_axes(ax, _axis_of_weights(is_information, classes))
     if has_classes:
         legend(ax)

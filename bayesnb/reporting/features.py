@@ -8,7 +8,7 @@ import pandas as pd
 
 from .. import plots
 from ..estimators._suited import fitted_copy
-from ..plots.contributions import feature_effects
+from ..plots.contributions import MAX_CURVES, feature_effects
 from ..tables.names import shorten
 from .facts import Facts
 from .html import as_figure, as_table, as_text, inline_svg
@@ -24,7 +24,9 @@ def columns(facts: Facts) -> str:
         return ""
     shown, rest_in_words = facts.contract.shown(40)
     note = f"<p class='soft'>{rest_in_words}</p>" if rest_in_words else ""
-    return as_table(shown, "Columns") + note
+    if not shown[""].any():  # no column has a mark
+        return as_table(shown.drop(columns=""), "Columns") + note
+    return as_table(shown, "Columns") + f"<p class='soft'>! marks a column that needs care.</p>{note}"
 
 
 def classes(facts: Facts) -> str:
@@ -57,7 +59,12 @@ def effects(facts: Facts) -> str:
         figures.append(f"<figure>{svg}</figure>")
     before = " This is before calibration." if hasattr(facts.nb, "maps_") else ""
     few = f" The {_MAX_EFFECTS} most informative numbers are shown." if len(figures) == _MAX_EFFECTS else ""
-    note = f'<p class="soft">Bands are {facts.level:.0%} intervals.{before}{few}</p>'
+    bands = f"Bands are {facts.level:.0%} intervals."
+    if label is None:
+        bands = "The odds are those against the geometric mean of all other classes."
+        if len(facts.classes) > MAX_CURVES:
+            bands += f" Curves are of the {MAX_CURVES} classes on which the number has the largest effect."
+    note = f'<p class="soft">{bands}{before}{few}</p>'
     return f'{note}<div class="many">{"".join(figures)}</div>'
 
 

@@ -18,6 +18,7 @@ from .html import as_figure, as_table, as_text, inline_svg
 from .predictions import Predictions
 
 _MAX_CLASSES = 12  # of a confusion table
+MAX_NAMED_COLUMNS = 6  # of a confusion table; of more classes columns have numbers, and the table the whole width
 _MAX_CURVES = 7  # classes with a curve in one picture, as many as there are colours
 _REPEATED = 1_000_000  # rows that weights stand for and the calibration plot repeats, at most
 _ENOUGH_GAIN = 0.95  # share of the log loss that calibration has to leave at most, to be advised
@@ -223,4 +224,11 @@ def confusion(predictions: Predictions) -> str:
     table = pd.crosstab(true, predicted, values=weight, aggfunc="sum")
     # a class that is never predicted, or has no rows, has a line and a column of zeros
     table = table.reindex(index=predictions.classes, columns=predictions.classes).fillna(0).astype(weight.dtype)
-    return as_table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
+    if len(table) <= MAX_NAMED_COLUMNS:
+        return as_table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
+    # many columns: their headings are the numbers of the classes, which the lines have before their names
+    numbers = range(1, len(table) + 1)
+    table.index = pd.Index([f"{number} {label}" for number, label in zip(numbers, predictions.classes, strict=True)])
+    table.columns = pd.Index(numbers)
+    note = "<p class='soft'>The numbers at the top are those of the classes on the left.</p>"
+    return note + as_table(table, "Confusion table", index=True)

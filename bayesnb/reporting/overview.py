@@ -96,7 +96,9 @@ def choice_of_model(choice: PredictorChoice | None) -> str:
     # what share of true probabilities its intervals were measured to hold, in words; plain has no such text
     of_intervals = getattr(choice.estimator, "interval_coverage", "")
     sentences = [f"Taken: {choice.kind}. {choice.reason}", *choice.notes, of_intervals]
-    text = "".join(f"<p class='soft'>{as_text(sentence)}</p>" for sentence in filter(None, sentences))
+    # a note begins with the line of a row, or the name of a model, in small letters
+    capitalised = [sentence[0].upper() + sentence[1:] for sentence in filter(None, sentences)]
+    text = "".join(f"<p class='soft'>{as_text(sentence)}</p>" for sentence in capitalised)
     return as_table(table, "Kinds of models") + text
 
 

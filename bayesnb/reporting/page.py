@@ -268,6 +268,7 @@ def _page(facts: Facts, title: str, cautions: tuple[str, ...]) -> str:
         title=as_text(title),
         header=overview.header(title, facts),
         other_rows=facts.other_rows,
+        confusion_width=' class="full"' if len(facts.classes) > judging.MAX_NAMED_COLUMNS else "",
         exact="exact" if facts.loo.exact else "approximate",
         version=__version__,
         level=f"{facts.level:.0%}",
