@@ -83,7 +83,7 @@ def test_the_page_says_what_the_model_says(tmp_path: Path) -> None:
     loo, said = nb.loo(X, y), Words(made().html).text
     assert f"{loo.accuracy:.1%}" in said and f"{loo.log_loss:.3f}" in said
     assert made().accuracy == loo.accuracy and made().log_loss == loo.log_loss
-    assert f"{nb.log_evidence_:,.3f}" in said
+    assert f"{nb.log_evidence_:,.3f}".replace("-", "−") in said
     for heading in ("Columns", "Classes", "Calibration", "Confusion table", "Importance of the features"):
         assert heading in said
     for name in ("fever", "town & country", "<ill>"):
