@@ -87,7 +87,7 @@ def _nomogram(facts: Facts, i: int, reason: str, best: int, draw: Callable[..., 
     """
     p = facts.loo.proba[i]  # (c,) the class probabilities of the row by all other rows
     # the plot has a line for each feature, at most 12, and lines for the prior, calibration or pairs, and the sum
-    svg = inline_svg(draw, f"{reason}: nomogram {i}", height=2.2 + 0.32 * min(12, facts.nb.n_features_in_))
+    svg = inline_svg(draw, f"{reason}: nomogram {i}", height=2.2 + 0.25 * min(12, facts.nb.n_features_in_))
     # the class number of its label, and in words whether the other rows predict it
     true = facts.loo.index[i]
     probability = f"{p[best]:.3f}" if p[best] < 0.9995 else "above 0.999"  # not 1 where it is less

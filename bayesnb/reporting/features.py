@@ -24,9 +24,11 @@ def columns(facts: Facts) -> str:
         return ""
     shown, rest_in_words = facts.contract.shown(40)
     note = f"<p class='soft'>{rest_in_words}</p>" if rest_in_words else ""
-    if not shown[""].any():  # no column has a mark
-        return as_table(shown.drop(columns=""), "Columns") + note
-    return as_table(shown, "Columns") + f"<p class='soft'>! marks a column that needs care.</p>{note}"
+    # the mark stands before the name: a column of its own would be nearly empty
+    if shown[""].any():
+        note = f"<p class='soft'>! marks a column that needs care.</p>{note}"
+    names = (shown[""] + " " + shown["column"]).str.strip()
+    return as_table(shown.drop(columns="").assign(column=names), "Columns") + note
 
 
 def classes(facts: Facts) -> str:
