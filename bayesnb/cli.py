@@ -153,6 +153,12 @@ _OPTIONS: list[tuple[str, str, dict[str, Any], str]] = [  # commands, name, sett
     ),
     (_LABELLED, "--counts", _COLUMN, "column of whole numbers that say how many rows a row stands for"),
     (_LABELLED, "--weight", _COLUMN, "column with the importance of each row"),
+    (
+        "compare fit report",
+        "--groups",
+        _COLUMN,
+        "column whose equal cells name rows that belong together, such as those of one person; it is no feature",
+    ),
     ("", "--decimal", {"metavar": "CHAR"}, "decimal separator of numbers, such as ,"),
     ("", "--thousands", {"metavar": "CHAR"}, "separator of thousands, such as ."),
     ("", "--encoding", {"metavar": "NAME"}, "encoding of a text file, such as cp1252 (default: UTF-8)"),
@@ -263,17 +269,17 @@ def _paths_of(name: str) -> Iterator[str]:
 def _wishes(options: argparse.Namespace) -> dict[str, Any]:
     """What the user has said about the columns: those to drop, roles by name, and how numbers are written."""
     return {
-        "drop": [*options.drop, *_column_of_ids(options)],
+        "drop": list(dict.fromkeys([*options.drop, *_columns_beside(options)])),
         "columns": dict(options.columns),
         "decimal": options.decimal,
         "thousands": options.thousands,
     }
 
 
-def _column_of_ids(options: argparse.Namespace) -> list[str]:
-    """The column that names the rows, as a list; empty if there is none."""
-    name = getattr(options, "id", None)
-    return [] if name is None else [name]
+def _columns_beside(options: argparse.Namespace) -> list[str]:
+    """The columns that name rows and groups of rows, as far as there are some: they are no features."""
+    names = [getattr(options, option, None) for option in ("id", "groups")]
+    return [name for name in names if name is not None]
 
 
 def _table(options: argparse.Namespace) -> "LabelledTable":
@@ -288,10 +294,11 @@ def _load(options: argparse.Namespace, with_lines: bool = False) -> "Dataset":
     """All rows of the data, which are announced but for --json, with the lines of a text file if asked."""
     table = _table(options)
     # X, y, weights, the contract of the columns, and perhaps the line and the name of each row
-    data = table.load(with_lines, *_column_of_ids(options))
+    data = table.load(with_lines, getattr(options, "id", None), getattr(options, "groups", None))
     if getattr(options, "json", False):  # nothing but JSON is printed
         return data
     _announce(data, len(data.y))
+    _announce_groups(options, data)
     if data.sample_weight is not None:
         print(table.described_weights(data.sample_weight), flush=True)
     return data
@@ -303,6 +310,25 @@ def _announce(table: Any, n_rows: int) -> None:
     print(f"{table.name}: {n_rows} rows, {n_features} features, target {table.target!r} ({table.source})")
     notes = [f"note: {text}" for text in table.notes]
     print(table.contract.summary(most=_ANNOUNCED_COLUMNS), *notes, sep="\n", flush=True)
+
+
+def _announce_groups(options: argparse.Namespace, data: "Dataset") -> None:
+    """Say how many groups there are and how large, if a column of groups is named."""
+    if data.groups is not None:
+        from .posterior.loo import groups_in_words
+
+        print(f"{options.groups}: {groups_in_words(data.groups, len(data.y))}, which are left out together", flush=True)
+
+
+def _fitted_to(model: Any, data: "Dataset") -> Any:
+    """The model, fitted to all rows; calibrated and discriminative ones learn which rows belong together."""
+    groups = {"groups": data.groups} if _learns_groups(model) else {}
+    return model.fit(data.X, data.y, data.sample_weight, **groups)
+
+
+def _learns_groups(model: Any) -> bool:
+    """Whether the fit of a model leaves rows out, and so needs to know groups of rows; that of naive Bayes does not."""
+    return "groups" in inspect.signature(model.fit).parameters
 
 
 def _model(X: "pd.DataFrame", name: str, contract: "ColumnContract") -> Any:
@@ -364,7 +390,7 @@ def _chosen(data: "Dataset") -> "PredictorChoice":
     # `choose_predictor` fits plain, calibrated and discriminative, and compares their leave-one-out log losses
     plain = _model(data.X, "plain", data.contract)
     with _weights_as_declared():
-        choice = choose_predictor(plain, data.X, data.y, data.sample_weight, lines=data.lines)
+        choice = choose_predictor(plain, data.X, data.y, data.sample_weight, groups=data.groups, lines=data.lines)
     print(choice, flush=True)
     return choice
 
@@ -543,7 +569,7 @@ def compare(options: argparse.Namespace) -> None:
         for name in names:
             line.begin(name)
             try:
-                models[name] = _model(data.X, name, data.contract).fit(data.X, data.y, data.sample_weight)
+                models[name] = _fitted_to(_model(data.X, name, data.contract), data)
             except ValueError as error:  # the table is not for this model
                 # the first line of the error, in words for several models
                 reason = str(error).splitlines()[0].replace(f"--model {name} needs", "they need")
@@ -554,7 +580,8 @@ def compare(options: argparse.Namespace) -> None:
             raise TableError(notes[0])
         if not options.models:  # nobody asked for all of these, so that one of several equal ones will do
             notes += _drop_same(models, data.X)
-        comparison = compare_models(models, data.X, data.y, sample_weight=data.sample_weight, fitted=True)
+        weights_and_groups = {"sample_weight": data.sample_weight, "groups": data.groups}
+        comparison = compare_models(models, data.X, data.y, fitted=True, **weights_and_groups)
     comparison = replace(comparison, notes=(*comparison.notes, *notes))
     if options.json:
         _print_json({"models": comparison.table.reset_index(), "notes": comparison.notes}, data)
@@ -666,13 +693,14 @@ def _fitted_model(options: argparse.Namespace, table: "LabelledTable") -> _Fitte
         print("note: a large table: plain is fitted, batch by batch; --model discriminative holds all rows at once")
         is_chosen = False
     if is_chosen:
-        data = table.load(with_lines=True)
+        data = table.load(with_lines=True, group_column=options.groups)
+        _announce_groups(options, data)
         return _FittedModel(_chosen(data).estimator, data.sample_weight)
     # a calibrated or discriminative model, or one by name, as it was asked for
     with _weights_as_declared():
         if options.calibrate or options.model in (SHARP, "calibrated"):
-            data = table.load()
-            return _FittedModel(estimator.fit(data.X, data.y, data.sample_weight), data.sample_weight)
+            data = table.load(group_column=options.groups)
+            return _FittedModel(_fitted_to(estimator, data), data.sample_weight)
         return _FittedModel(estimator, _fit_in_batches(estimator, table))
 
 
@@ -731,6 +759,7 @@ def report(options: argparse.Namespace) -> None:
         "lines": data.lines,
         "ids": None if data.ids is None else [f"{options.id} {value}" for value in data.ids],
         "sample_weight": data.sample_weight,
+        "groups": data.groups,
         "n_copies": data.n_copies,
         "choice": choice,
         "test": test,

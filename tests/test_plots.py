@@ -31,7 +31,7 @@ from bayesnb import plots
 from bayesnb.analysis.roc import RocCurves
 from bayesnb.analysis.score_split import score_split
 from bayesnb.check.report import CheckReport, CheckRow
-from bayesnb.plots._common import PALETTE
+from bayesnb.plots._common import PALETTE, distinct_names, fitted_names
 from bayesnb.posterior.intervals import means_and_intervals
 
 LONG = "a name of a feature, a level or a class that is longer than any line, and ends with "
@@ -257,12 +257,72 @@ def test_a_mixed_model_names_categories_and_classes_with_likelihoods_of_their_ow
     x, density = lines(ax)["posterior, bee"].get_data()
     own = X["two_"][y == "bee"] == "q"
     np.testing.assert_allclose(density, stats.beta(1 + own.sum(), 2 + (~own).sum()).pdf(x), rtol=1e-10)
-    for some, names, label in (
-        ((["one", "two"], "mu"), ["one", "two"], "mean: median and 90% interval"),
-        ((["one", "two_"],), ["mean of one", "probability of two_ = p"], "median and 90% interval"),
-    ):
-        ax = plots.parameter_intervals(nb, *some, ax=canvas().subplots())
-        assert [text.get_text() for text in ax.get_yticklabels()] == names and ax.get_xlabel() == label
+    ax = plots.parameter_intervals(nb, ["one", "two"], "mu", ax=canvas().subplots())
+    assert names_of_lines(ax) == ["one", "two"] and ax.get_xlabel() == "mean: median and 90% interval"
+
+
+def names_of_lines(ax: Any) -> list[str]:
+    return [text.get_text() for text in ax.get_yticklabels()]
+
+
+def test_each_unit_has_a_panel_with_its_kind_and_the_legend_has_all_classes() -> None:
+    nb, _, _ = mixed()
+    ax = plots.parameter_intervals(nb, ["one", "two_", "four"], ax=canvas().subplots())
+    panels = ax.figure.axes
+    assert panels[0] is ax and [names_of_lines(panel) for panel in panels] == [["one"], ["two_ = p"], ["four"]]
+    kinds = ["mean", "probability", "rate: median and 90% interval"]
+    assert [panel.get_xlabel().partition("\n")[0] for panel in panels] == kinds
+    (legend,) = [panel.get_legend() for panel in panels if panel.get_legend()]
+    assert sorted(text.get_text() for text in legend.get_texts()) == ["ape", "bee", "cat"]
+    assert_readable(ax.figure)
+
+
+def test_means_of_comparable_size_share_a_panel() -> None:
+    """A column of mean 0 has the size of its spread, so that standardised columns are one panel."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    z = rng.normal(size=(60, 4)) + y[:, None] * [0, 1, 1, 1]
+    X = z * [1, 1, 100, 0.01] + [0, 0, 500, 0]
+    ax = plots.parameter_intervals(bayesnb.GaussianNB().fit(z, y), ax=canvas().subplots())
+    assert len(ax.figure.axes) == 1
+    ax = plots.parameter_intervals(bayesnb.GaussianNB().fit(X, y), ax=canvas().subplots())
+    listed = [names_of_lines(panel) for panel in ax.figure.axes]
+    assert listed == [["feature 2"], ["feature 0", "feature 1"], ["feature 3"]]
+    assert "(each panel has a scale of its own)" in ax.figure.axes[-1].get_xlabel()
+    assert all(panel.get_xscale() == "linear" for panel in ax.figure.axes)
+    hand_made = canvas().add_axes((0.1, 0.1, 0.8, 0.8))
+    with pytest.raises(ValueError, match="no part of a grid"):
+        plots.parameter_intervals(bayesnb.GaussianNB().fit(X, y), ax=hand_made)
+
+
+def test_of_many_features_those_are_shown_whose_classes_differ_most_and_the_others_are_counted() -> None:
+    rng = np.random.default_rng(0)
+    y = np.arange(100) % 2
+    shift = np.zeros(30)
+    shift[[7, 21, 28]] = 3, -2, 1.5
+    X = rng.normal(size=(100, 30)) + y[:, None] * shift
+    nb = bayesnb.GaussianNB().fit(X, y)
+    ax = plots.parameter_intervals(nb, n=3, ax=canvas().subplots())
+    assert names_of_lines(ax) == ["feature 7", "feature 21", "feature 28"]
+    assert "(27 of 30 features are not shown" in ax.get_xlabel().replace("\n", " ")
+    ax = plots.parameter_intervals(nb, [1, 2], ax=canvas().subplots())
+    assert "not shown" not in ax.get_xlabel()
+    with pytest.raises(ValueError, match="`n`"):
+        plots.parameter_intervals(nb, n=0)
+
+
+def test_names_in_a_list_are_whole_where_they_fit_and_never_read_the_same() -> None:
+    assert fitted_names(["worst concave points"], 10, 3) == ["worst\nconcave\npoints"]
+    assert fitted_names(["YearsSinceLastPromotion = 0"], 20, 2) == ["YearsSinceLast\nPromotion = 0"]
+    years = [f"income of the household in {year} (before tax)" for year in (2020, 2021)]
+    for width, n_lines in ((24, 1), (20, 2), (24, 2), (60, 1)):
+        shown = fitted_names(years, width, n_lines)
+        assert len({*shown}) == 2 and all("2020" in text or "2021" in text for text in shown)
+        assert all(len(line) <= width for text in shown for line in text.split("\n"))
+    assert fitted_names(["x", "x", "x"], 20, 1) == ["x", "x (2)", "x (3)"]
+    assert fitted_names(["in $", "_b"], 20, 1) == ["in \\$", " _b"]
+    same = distinct_names(["a" * 50 + "b" + "c" * 50, "a" * 50 + "d" + "c" * 50], 26)
+    assert len({*same}) == 2 and all(len(text) == 26 for text in same)
 
 
 def test_intervals_of_words_are_quantiles_of_beta_marginals(ax: Any) -> None:
@@ -521,7 +581,6 @@ def test_the_reliability_band_holds_curves_of_true_forecasts(rng: np.random.Gene
 
 def test_comparison_shows_the_table() -> None:
     table, figure = comparison(), canvas()
-    table.loc["rows", "log_bayes_factor"] = np.nan
     left, right = plots.comparison(table, axes=figure.subplots(1, 2))
     assert_readable(figure)
     assert [text.get_text() for text in left.get_yticklabels()] == table.index.tolist()
@@ -535,6 +594,8 @@ def test_evidence_of_a_single_model_has_no_panel() -> None:
     table.loc["rows", "log_bayes_factor"] = np.nan
     axes = plots.comparison(table)
     assert len(axes) == 1 and axes[0].get_xlabel().startswith("elpd")
+    _, right = plots.comparison(table, axes=canvas().subplots(1, 2))
+    assert not right.axison and not right.get_lines() and "Fewer than two models" in right.texts[0].get_text()
     plt.close("all")
 
 
@@ -543,8 +604,8 @@ def test_thousands_of_rows_are_shown_at_even_ranks(ax: Any) -> None:
     many = pd.concat([X] * 30, ignore_index=True) + np.linspace(0, 1, 30 * len(X))[:, None]
     plots.class_probabilities(nb, many, np.tile(y, 30), label="bee", ax=ax)
     ranks = np.sort(np.concatenate([lines(ax)[label].get_xdata() for label in nb.classes_]))
-    assert len(ranks) == 200 and (ranks[0], ranks[-1]) == (1, len(many))
-    assert "200 of 1,200 rows" in ax.get_xlabel()
+    assert len(ranks) == 100 and (ranks[0], ranks[-1]) == (1, len(many))
+    assert "100 of 1,200 rows" in ax.get_xlabel()
 
 
 def test_a_pit_curve_leaves_its_band_exactly_where_the_test_fails(rng: np.random.Generator) -> None:

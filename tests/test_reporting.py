@@ -83,7 +83,7 @@ def test_the_page_says_what_the_model_says(tmp_path: Path) -> None:
     loo, said = nb.loo(X, y), Words(made().html).text
     assert f"{loo.accuracy:.1%}" in said and f"{loo.log_loss:.3f}" in said
     assert made().accuracy == loo.accuracy and made().log_loss == loo.log_loss
-    assert f"{nb.log_evidence_:,.3f}" in said
+    assert f"{nb.log_evidence_:,.3f}".replace("-", "−") in said
     for heading in ("Columns", "Classes", "Calibration", "Confusion table", "Importance of the features"):
         assert heading in said
     for name in ("fever", "town & country", "<ill>"):
@@ -210,7 +210,8 @@ def test_the_page_shows_what_was_taken_and_why(tmp_path: Path) -> None:
     assert "Which kind of model was taken" in text and f"Taken: {choice.kind}. {choice.reason}" in text
     for name, loss in choice.table["log_loss"].items():
         assert name in text and f"{loss:.3f}" in text
-    assert getattr(choice.estimator, "interval_coverage", "") in text
+    coverage = getattr(choice.estimator, "interval_coverage", "")
+    assert coverage[1:] in text
     assert "Which kind of model was taken" not in Words(made().html).text
 
 
@@ -240,6 +241,65 @@ def test_curves_cuts_and_effects_are_those_of_the_functions() -> None:
         assert f'aria-label="What {name} adds"' in html
     assert 'aria-label="What town' not in html  # words have no curve
     assert "ROC curve, training rows" in html and "Precision–recall curve, training rows" in html
+
+
+def test_groups_stay_together_and_are_named(tmp_path: Path, capsys: Any) -> None:
+    """Each person has four rows that say the same: without the groups the other rows tell the answer."""
+    rng = np.random.default_rng(0)
+    person = np.repeat(np.arange(30), 4)
+    y = np.where(rng.random(30) < 0.5, "ill", "well")[person]
+    X = pd.DataFrame(rng.normal(size=(30, 6))[person] + 0.01 * rng.normal(size=(120, 6)), columns=[*"abcdef"])
+    X.assign(label=y, person=[f"p{i}" for i in person]).to_csv(tmp_path / "t.csv", index=False)
+    page = tmp_path / "page.html"
+    asked = ["report", str(tmp_path / "t.csv"), "--target", "label", "--groups", "person", "-o", str(page)]
+    for model in ("plain", "calibrated"):
+        assert cli.main([*asked, "--model", model]) == 0
+        said = capsys.readouterr().out
+        text = " ".join(Words(page.read_text("utf-8")).text.split())
+        data = bayesnb.datasets.read_table(tmp_path / "t.csv", "label", drop=["person"])
+        nb: Any = bayesnb.MixedNB().fit(data.X, data.y)
+        if model == "calibrated":
+            nb = bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()).fit(data.X, data.y, groups=person)
+        loo = nb.loo(data.X, data.y, groups=person, prior=nb.model_.loo_prior)
+        assert f"leave-one-out accuracy {loo.accuracy:.4f}, log loss {loo.log_loss:.4f}" in said
+        assert "person: 30 groups of 4 rows, which are left out together" in said
+        assert "Groups of rows30 groups of 4 rows, which are left out together" in text
+        curves = bayesnb.roc_curves(nb, data.X, data.y, positive="well", groups=[f"p{i}" for i in person])
+        assert f"ROC curve {curves.roc_auc.value:.3f}" in text
+        cuts = bayesnb.threshold_table(data.y, np.exp(loo.log_proba[:, 1]), positive="well").shown()
+        assert cuts["sensitivity"].iloc[3] in text
+        assert "the other groups predict" in text and "from the rows of all other groups" in text
+        assert "Rows are taken to be independent." not in text and "take rows as independent" in text
+        alone = nb.loo(data.X, data.y, groups=np.arange(120))
+        assert loo.accuracy < alone.accuracy - 0.1  # the other rows of a person tell the answer
+
+
+def test_a_row_without_a_group_is_an_error_with_its_line(tmp_path: Path, capsys: Any) -> None:
+    X, y = table()
+    group = [f"g{i % 9}" for i in range(len(y))]
+    group[7] = ""
+    X.assign(label=y, town=group).to_csv(tmp_path / "t.csv", index=False)
+    asked = [str(tmp_path / "t.csv"), "--target", "label"]
+    for command in (["report", "-o", str(tmp_path / "p.html")], ["compare"], ["fit", "-o", str(tmp_path / "m")]):
+        assert cli.main([command[0], *asked, "--groups", "town", *command[1:]]) == 2
+        said = capsys.readouterr().err
+        assert "line 9" in said and "needs the group" in said
+    assert cli.main(["compare", *asked, "--groups", "twon"]) == 2
+    assert "town" in capsys.readouterr().err
+
+
+def test_features_of_arrays_may_be_named() -> None:
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(2, size=(60, 4))
+    page = bayesnb.report(
+        bayesnb.MultinomialNB(),
+        sparse.csr_array(counts),
+        np.arange(60) % 2,
+        others=None,
+        feature_names=["free", *"bcd"],
+    )
+    text = Words(page.html).text
+    assert "free = " in text and "feature 0" not in text
 
 
 def test_priors_and_evidence_are_shown_of_few_rows_alone() -> None:
@@ -313,7 +373,7 @@ def test_a_model_is_not_compared_with_itself_by_another_name(monkeypatch: pytest
     rng = np.random.default_rng(0)
     X, y = rng.integers(0, 2, (40, 3)).astype(float), np.arange(40) % 2
     nb = bayesnb.BernoulliNB(binarize=None).fit(X, y)
-    own = nb.loo(X, y).log_proba
+    own = nb.loo(X, y)
     found = compared(nb, X, y, own, "auto")
     assert found is not None and {*found.table.index} == {"this model", "OneDependenceNB()"}
     fit, fits = bayesnb.CategoricalNB.fit, []
@@ -327,7 +387,7 @@ def test_the_model_inside_is_listed_once() -> None:
     """A calibrated or discriminative model is compared with the plain one, by one name."""
     X, y = table()
     nb = bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()).fit(X, y)
-    comparison = compared(nb, X, y, nb.loo(X, y).log_proba, "auto")
+    comparison = compared(nb, X, y, nb.loo(X, y), "auto")
     assert comparison is not None
     names = [*comparison.table.index]
     assert "naive Bayes" in names and "numbers: KernelNB()" in names and "numbers: GaussianNB()" not in names

@@ -138,16 +138,20 @@ def compare(
     {'covariance': -10.1, 'independent': -20.3}
     """
     models = _fitted_models(estimators, X, y, sample_weight, fitted)
-
-    # the two measures of each model, by its name: leave-one-out of the labels, and evidence of rows and labels
     weights = row_weights(sample_weight, len(y))
     loo = _loo_of_all(models, y, weights, groups)  # by name, a `LooResult`: elpd, its terms by row, accuracy
-    fitted_models = {name: model.nb for name, model in models.items()}
+    return comparison_of({name: model.nb for name, model in models.items()}, loo)
+
+
+def comparison_of(fitted_models: dict[str, Any], loo: dict[str, LooResult]) -> Comparison:
+    """The comparison of fitted models whose leave-one-out is known, by name."""
+    # the two measures of each model: leave-one-out of the labels, and evidence of rows and labels
     evidence = _evidence_of(fitted_models)
+    n_rows = len(next(iter(loo.values())).index)
 
     # sentences: no evidence or no common kind of it, contradictions, settings that have no influence, chance
     notes = [*evidence.notes, *_disagreements(loo, evidence), *_ignored_settings(fitted_models)]
-    notes += _lucky_best({name: result.elpd for name, result in loo.items()}, len(y))
+    notes += _lucky_best({name: result.elpd for name, result in loo.items()}, n_rows)
     table = _table(loo, evidence)
     return Comparison(table, loo, fitted_models, tuple(notes))
 

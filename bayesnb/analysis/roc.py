@@ -261,11 +261,20 @@ def fold_scores(
         for repeat in range(n_repeats):
             for number, rows in enumerate(_folds(index, groups, folds_of_class, int(rng.integers(1 << 31)))):
                 fold[repeat, rows] = number
+                _check_remaining_classes(classes, np.delete(index, rows))
                 fitted = _fitted_without(ranker, X, y, sample_weight, rows)
                 log_odds[repeat, rows] = _log_odds(fitted, take_rows(X, rows))
                 line.advance()
     times = f", repeated {n_repeats} times" if n_repeats > 1 else ""
     return FoldScores(classes, log_odds, fold, f"{folds_of_class} stratified folds{times}, averaged within folds")
+
+
+def _check_remaining_classes(classes: np.ndarray, index: Int[np.ndarray, " m"]) -> None:
+    """ValueError where a class has no row among those that a fold leaves; `index` are their class numbers."""
+    is_lost = np.bincount(index, minlength=len(classes)) == 0
+    if is_lost.any():
+        label = classes.tolist()[int(is_lost.argmax())]
+        raise ValueError(f"all rows of {label!r} are in one fold, so that no other rows tell what they are like")
 
 
 def _same_ranking(estimator: Any, n_classes: int) -> Any:

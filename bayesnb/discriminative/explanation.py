@@ -6,6 +6,7 @@ A term is linear in the log densities of its column, so that the mean of the ter
 the log odds.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +16,9 @@ from ..posterior.explanation import AVERAGING, OTHERS, PAIRS, PRIOR, Contributio
 
 
 class Terms(NamedTuple):
-    """Terms of the log odds of n rows: of the d columns of X, of pairs of columns, of all counts, of the class prior.
+    """Terms of the log odds of n rows, or of log p.
+
+    They are of the d columns of X, of pairs of columns, of all counts, and of the class prior.
 
     Fields
     ------
@@ -27,6 +30,14 @@ class Terms(NamedTuple):
     value: Float[np.ndarray, "k n c"]
     drawn: Float[np.ndarray, "s k n c"]
     total: Float[np.ndarray, "n c"]
+
+    def of_row(self, i: int) -> "Terms":
+        """The terms of one row; n is 1."""
+        return Terms(self.value[:, [i]], self.drawn[:, :, [i]], self.total[[i]])
+
+    def in_odds(self, odds: Callable[[np.ndarray], np.ndarray]) -> "Terms":
+        """The terms of log odds from those of log p: `odds` is linear, and so can be applied term by term."""
+        return Terms(odds(self.value), odds(self.drawn), odds(self.total))
 
 
 def contributions_of(terms: Terms, n_listed: int, focus: int | None, level: Scalar) -> Contributions:

@@ -24,7 +24,7 @@ Zaidi, Cerquides, Carman & Webb (2013), Alleviating naive Bayes attribute indepe
 weighting, JMLR 14.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Self
 
@@ -89,6 +89,25 @@ class DiscriminativeView(ModelView):
         settings : `n`, `focus`, `level`, `n_draws` and `seed`
         """
         return self.discriminative._contributions_with_intervals(X, against=against, **settings)
+
+    def contributions_of_each_row(
+        self,
+        X: Any,
+        against: Sequence[Any],
+        focus: Sequence[int],
+        **settings: Any,
+    ) -> list[Contributions]:
+        """As of naive Bayes; the weights and densities are drawn once for all rows."""
+        model = self.discriminative
+        labels = model.classes_.tolist()
+        terms = model._terms_of_log_p(X, settings.get("n_draws", _N_DRAWS), settings.get("seed", 0))
+        n_listed = settings.get("n") or model.n_features_in_
+        level = settings.get("level", 0.9)
+        found = []
+        for i, (label, k) in enumerate(zip(against, focus, strict=True)):
+            terms_of_row = terms.of_row(i).in_odds(odds_against(len(labels), labels.index(label)))
+            found.append(contributions_of(terms_of_row, n_listed, k, level))
+        return found
 
 
 class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
@@ -810,7 +829,8 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
 
         # 3. Log odds in the place of log p. This is linear, so that it can be applied to each term.
         position = None if against is None else labels.index(against)
-        contributions = self._log_odds(terms.swapaxes(0, 1), position)  # (n, d + 4, c)
+        log_odds = odds_against(len(self.classes_), position)
+        contributions = log_odds(self.layout_.in_label_order(terms.swapaxes(0, 1)))  # (n, d + 4, c)
 
         # 4. A line of the frame for each number: rows outermost, classes innermost.
         names = [*self.model_.labels_of_features(feature_names).tolist(), *_BESIDE]
@@ -848,11 +868,25 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "modes_")
         labels = self.classes_.tolist()
         check_choice("against", against, (None, *labels))  # ValueError unless it is one of these
-        check_least(1, n_draws=n_draws)
         position = None if against is None else labels.index(against)
 
-        # 1. Terms of log p of each class: of the d columns of X, of pairs of columns, of all counts, and of the class
-        # prior. First by the prediction, then by each draw of the weights and densities.
+        # Log odds of each class in the place of log p, then entries of the columns that are listed, with intervals.
+        terms = self._terms_of_log_p(X, n_draws, seed).in_odds(odds_against(len(labels), position))
+        n_listed = self.n_features_in_ if n is None else n
+        return contributions_of(terms, n_listed, focus, level), position
+
+    def _terms_of_log_p(self, X: Any, n_draws: int, seed: int | np.random.Generator | None) -> Terms:
+        """What each column adds to log p(y = c | x) of each row, by the prediction and by each draw.
+
+        The terms are those of the d columns of X, of pairs of columns, of all counts, and of the class prior. They add
+        up to log p but for a constant of the row. Classes are in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : (n, d) rows, as in `predict`
+        n_draws, seed : number of draws of the weights and densities, and their seed
+        """
+        check_least(1, n_draws=n_draws)
         cells = self._cells(X)  # encoded
         rows = self._new_rows(cells)  # data of the regression
         terms = self._contributions(rows, cells)  # (d + 3, n, c)
@@ -860,25 +894,12 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
         for drawn in self._drawn_rows(cells, n_draws, generator(seed)):
             terms_of_draws.append(self._terms(drawn.rows, cells, drawn.w, drawn.b))
 
-        # 2. Log odds of each class in the place of log p. This is linear, so that it can be applied to each term.
-        of_log_odds = Terms(
-            value=self._log_odds(terms, position),
-            drawn=self._log_odds(np.array(terms_of_draws), position),
-            total=self._log_odds(self._log_mean_proba(rows), position),  # of the prediction, (n, c)
+        in_label_order = self.layout_.in_label_order
+        return Terms(
+            value=in_label_order(terms),
+            drawn=in_label_order(np.array(terms_of_draws)),
+            total=in_label_order(self._log_mean_proba(rows)),  # of the prediction, (n, c)
         )
-
-        # 3. Entries of the columns that are listed, with intervals.
-        n_listed = self.n_features_in_ if n is None else n
-        return contributions_of(of_log_odds, n_listed, focus, level), position
-
-    def _log_odds(self, log_p: np.ndarray, position: int | None) -> np.ndarray:
-        """Log odds of each class, in the order of `classes_`, from log p (…, c) in the regression's order of classes.
-
-        Parameters
-        ----------
-        position : of the class that the odds are against; None is the geometric mean of all other classes
-        """
-        return odds_against(len(self.classes_), position)(self.layout_.in_label_order(log_p))
 
     def importance(
         self,

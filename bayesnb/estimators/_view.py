@@ -5,6 +5,7 @@ blocks of all parts of a `MixedNB`. Each class says so in private methods, which
 estimator with one state. It answers the same questions of all of them, and its answers never change.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ import numpy as np
 
 from ..models.naive_bayes import Parameters, Rows, Statistics
 from ..numerics.supports import check_least, check_level, is_single
+from ..posterior.held_out import take_rows
 from ..posterior.remaining import Remaining, without
 from ..sums.statistics import repeated, with_error
 from ._input import checked_labels, places_of
@@ -178,6 +180,23 @@ class ModelView:
     def weight_labels(self) -> np.ndarray:
         """A label for each weight of `linear_form`, (k,): the column, or the column and its level."""
         return self.estimator._weight_labels(self.state, self.state.columns.labels)
+
+    def contributions_of_each_row(
+        self, X: Any, against: Sequence[Any], focus: Sequence[int], **settings: Any
+    ) -> "list[Contributions]":
+        """`contributions` of each of n rows by itself, with its own classes; the draws are the same for all rows.
+
+        Parameters
+        ----------
+        against : n labels
+        focus : n class numbers, by which features are large
+        settings : `n`, `level`, `n_draws` and `seed`, as in `contributions`
+        """
+        found = []
+        for i, (label, k) in enumerate(zip(against, focus, strict=True)):
+            contributions, _ = self.contributions(take_rows(X, np.array([i])), against=label, focus=k, **settings)
+            found.append(contributions)
+        return found
 
     def contributions(self, X: Any, *, against: Any = None, **settings: Any) -> "tuple[Contributions, int | None]":
         """What `explain` shows, as arrays, and the position of the class that the odds are against.

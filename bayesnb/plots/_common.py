@@ -1,7 +1,9 @@
 """What the plots share: the Axes, the styles of the classes, names, legends, and finding a feature."""
 
+import itertools
+import re
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -21,7 +23,13 @@ PALETTE = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F
 LINES: tuple[Any, ...] = ("-", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))  # dashes are left to priors
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")  # none has as many as the palette or divides it: no pair recurs
 _MAX_INSIDE = 7  # entries of a legend in the Axes
-_MAX_LETTERS = 20  # of a label
+_MAX_LETTERS = 200  # of a name, more than any figure has room for; the lists and the legend shorten to their width
+_LEGEND_LETTERS = 26  # of an entry, where some are long
+_WHOLE_LETTERS = 30  # of an entry that is not shortened, if no other is longer
+_USED_HEIGHT = 0.8  # share of the height of Axes that remains above the label of the horizontal one
+_LINE_HEIGHT = 1.2  # of a line of text, in heights of its letters
+_LEAST_LETTERS = 8  # of a name in a list, however little room there is
+_BREAKS = re.compile(r"(?<=[\s_/,=])|(?<=[A-Za-z]-)|(?<=[a-z])(?=[A-Z])")  # where a name goes on in the next line
 
 
 def new_axes(columns: int = 1, **settings: Any) -> Any:
@@ -33,6 +41,18 @@ def new_axes(columns: int = 1, **settings: Any) -> Any:
     # one Axes, or of several columns an array of them, in one row
     _, axes = plt.subplots(1, columns, layout="constrained", **settings)
     return axes
+
+
+def stacked_axes(ax: Drawn, heights: Sequence[float]) -> list[Drawn]:
+    """Axes and further ones below it in its place, with heights in these proportions; the first are `ax` itself."""
+    if len(heights) == 1:
+        return [ax]
+    place = ax.get_subplotspec()
+    if place is None:  # the Axes were placed by hand
+        raise ValueError("`ax` is no part of a grid of Axes, and several panels need its place; use plt.subplots")
+    grid = place.subgridspec(len(heights), 1, height_ratios=heights)
+    ax.set_subplotspec(grid[0])
+    return [ax, *(ax.figure.add_subplot(grid[i]) for i in range(1, len(heights)))]
 
 
 def colour(k: int) -> str:
@@ -116,12 +136,92 @@ def plain_text(name: Any, max_letters: int = _MAX_LETTERS) -> str:
     return text
 
 
+def distinct_names(names: Collection[Any], max_letters: int) -> list[str]:
+    """Names of at most so many letters, of which no two read the same.
+
+    A longer name loses its middle. Names that would then read the same show their first difference instead, and names
+    that are equal get a number: "income" and "income (2)".
+    """
+    full_names = [str(name) for name in names]
+    shown = [shorten_middle(name, max_letters) for name in full_names]
+
+    # names that differ, and read the same once they are shortened
+    for text in {text for text in shown if shown.count(text) > 1}:
+        places = [i for i, other in enumerate(shown) if other == text]
+        letters_at_each_place = zip(*(full_names[i] for i in places), strict=False)  # to the end of the shortest name
+        same_start = sum(1 for _ in itertools.takewhile(lambda letters: len({*letters}) == 1, letters_at_each_place))
+        if len({full_names[i] for i in places}) > 1:
+            for i in places:
+                shown[i] = _from_difference(full_names[i], same_start, max_letters)
+
+    # what is equal still is numbered
+    times: dict[str, int] = {}
+    for i, text in enumerate(shown):
+        times[text] = times.get(text, 0) + 1
+        if times[text] > 1:
+            number = f" ({times[text]})"
+            shown[i] = shorten_middle(text, max(max_letters - len(number), _LEAST_LETTERS)) + number
+    return shown
+
+
+def _from_difference(name: str, same_start: int, max_letters: int) -> str:
+    """A long name without what it shares with others: a few letters, "…", and the word in which it differs.
+
+    Parameters
+    ----------
+    same_start : number of letters at the start that all these names have
+    max_letters : of the result
+    """
+    n_head = max_letters // 3
+    # back to the start of the word that differs, as far as it leaves room for the difference itself
+    start_of_word = max(name.rfind(mark, 0, same_start) for mark in " _") + 1
+    start = max(start_of_word, same_start - max_letters // 3)
+    rest = name[start:]
+    n_rest = max_letters - n_head - 1  # "…" takes one letter
+    if len(rest) > n_rest:
+        rest = f"{rest[: n_rest - 1]}…"
+    return f"{name[:n_head]}…{rest}"
+
+
+def in_lines(name: str, width: int) -> list[str]:
+    """A name in lines of at most so many letters, broken after spaces, underscores and the like, or before capitals."""
+    lines = [""]
+    for piece in _BREAKS.split(name):
+        if lines[-1] and len(lines[-1]) + len(piece.rstrip()) > width:
+            lines.append("")
+        lines[-1] += piece
+        while len(lines[-1].rstrip()) > width:  # a single word that is longer than a line
+            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+    return [line.strip() for line in lines if line.strip()] or [""]
+
+
+def fitted_names(names: Collection[Any], width: int, n_lines: int) -> list[str]:
+    """Names that differ, each in at most so many lines of so many letters; whole wherever they fit."""
+    longest = max((len(str(name)) for name in names), default=0)
+    whole_names = [in_lines(name, width) for name in distinct_names(names, longest + len(" (99)"))]
+    long_names = [name for name, lines in zip(names, whole_names, strict=True) if len(lines) > n_lines]
+    shortened = iter(_shortened_to_lines(long_names, width, n_lines))
+    fitted = [lines if len(lines) <= n_lines else next(shortened) for lines in whole_names]
+    return ["\n".join(plain_text(line) for line in lines) for lines in fitted]
+
+
+def _shortened_to_lines(names: Collection[Any], width: int, n_lines: int) -> list[list[str]]:
+    """The lines of names that are too long for so many lines, each without a part of its letters."""
+    # a word that goes on in the next line leaves room at the end of a line: then fewer letters fit than width · n_lines
+    for letters in range(width * n_lines, width, -1):
+        lines = [in_lines(name, width) for name in distinct_names(names, letters)]
+        if all(len(lines_of_name) <= n_lines for lines_of_name in lines):
+            return lines
+    return [[name] for name in distinct_names(names, width)]
+
+
 def name_axes(ax: Drawn, x: str, y: str | None = None) -> None:
     """Label the axes, in as many lines as the length of each axis needs; None leaves the vertical one as it is.
 
     Names that are listed down take a part of the figure's width, which the label below has less.
     """
-    longest_tick = max((len(tick.get_text()) for tick in ax.get_yticklabels()), default=0)  # letters
+    lines_of_ticks = [line for tick in ax.get_yticklabels() for line in tick.get_text().split("\n")]
+    longest_tick = max(map(len, lines_of_ticks), default=0)  # letters
     for name, axis, length in ((x, ax.xaxis, ax.bbox.width), (y, ax.yaxis, ax.bbox.height)):
         if name is None:
             continue
@@ -153,8 +253,11 @@ def legend(ax: Drawn, *, inside: bool = False, last: int = 0, **settings: Any) -
 
     entries, full_names = ax.get_legend_handles_labels()
     # A long name is shortened, but not one with a line break of its own. Its dollars are escaped already: without the
-    # backslashes it is shortened, and then escaped again.
-    names = [name if "\n" in name else plain_text(name.replace(r"\$", "$"), 26) for name in full_names]
+    # backslashes it is shortened, and then escaped again. No two entries read the same.
+    longest = max((len(name) for name in full_names if "\n" not in name), default=0)
+    letters = _WHOLE_LETTERS if longest <= _WHOLE_LETTERS else _LEGEND_LETTERS
+    short_names = distinct_names([name.replace(r"\$", "$") for name in full_names], letters)
+    names = [full if "\n" in full else plain_text(short) for full, short in zip(full_names, short_names, strict=True)]
     if inside and len(entries) <= _MAX_INSIDE:
         ax.legend(entries, names, frameon=False, **settings)
         return
@@ -188,23 +291,44 @@ def legend_above(ax: Drawn, columns: int = 1, title: str | None = None) -> None:
     )
 
 
-def list_down(ax: Drawn, names: Collection[Any], max_letters: int = 24, has_legend: bool = False) -> None:
-    """Names on the vertical axis, one line each at 0, 1, 2, …, the first on top.
+def list_down(
+    ax: Drawn,
+    names: Collection[Any],
+    max_letters: int = 24,
+    *,
+    has_legend: bool = False,
+    n_lines: int | None = None,
+) -> None:
+    """Names on the vertical axis, one below the other at 0, 1, 2, …, the first on top.
 
-    Long names beside a legend leave little width: the horizontal axis then has at most three numbers.
+    A long name goes on in further lines, as many as there is room for, and is whole if it fits; no two read the same.
+    Long names beside a legend leave little width: the horizontal axis then has two or three numbers.
 
     Parameters
     ----------
     names : from top to bottom
-    max_letters : of a name; the middle of a longer one is left out
+    max_letters : of a line
     has_legend : whether a legend stands beside the Axes
+    n_lines : of a name at most; by default as many as there is room for
     """
-    ax.set_yticks(range(len(names)), [plain_text(name, max_letters) for name in names])
+    shown = fitted_names(names, max_letters, n_lines or _lines_with_room(ax, len(names)))
+    ax.set_yticks(range(len(names)), shown)
     # from the larger to the smaller number, so that line 0 is on top
     ax.set_ylim(len(names) - 0.5, -0.5)
-    is_narrow = has_legend and max(len(str(name)) for name in names) > 16  # letters
-    ticks = {"nbins": 3, "steps": [1, 2, 5, 10], "min_n_ticks": 1} if is_narrow else {"nbins": 5}
+    longest_line = max(len(line) for name in shown for line in name.split("\n"))
+    is_narrow = has_legend and longest_line > 16  # letters
+    ticks = {"nbins": 3, "steps": [1, 2, 5, 10], "min_n_ticks": 2} if is_narrow else {"nbins": 5}
     ax.locator_params(axis="x", **ticks)
+
+
+def _lines_with_room(ax: Drawn, n_names: int) -> int:
+    """How many lines of text each of some names has room for on the vertical axis."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import FontProperties
+
+    letter_height = FontProperties(size=rcParams["ytick.labelsize"]).get_size_in_points()
+    height = ax.bbox.height * 72 / ax.figure.dpi  # points; the bounding box is in pixels
+    return max(1, int(_USED_HEIGHT * height / n_names / (_LINE_HEIGHT * letter_height)))
 
 
 def column(estimator: Any, feature: Any) -> int:

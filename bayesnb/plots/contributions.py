@@ -1,6 +1,9 @@
 """What features add to the log odds: of one row, and of one feature over its range."""
 
-from typing import Any
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,8 +13,8 @@ from ..estimators._predicting import AbstractBayes
 from ..estimators._suited import check_own, fitted_copy
 from ..models.naive_bayes import NaiveBayes
 from ..numerics.arrays import Scalar
-from ..posterior.explanation import AVERAGING, OTHERS, PAIRS, PRIOR
-from ..posterior.held_out import column_of
+from ..posterior.explanation import AVERAGING, OTHERS, PAIRS, PRIOR, Contributions
+from ..posterior.held_out import column_of, take_rows
 from ._common import (
     Drawn,
     class_at,
@@ -32,9 +35,11 @@ from ._common import (
     zero_line,
 )
 
+_MAX_FEATURES = 12  # of a nomogram
+_NUMBERS = 1 << 24  # of all draws of all terms that are held at once
 _EFFECT_POINTS = 61  # of a curve
 _MAX_TICKS = 100  # rows that are marked on an axis
-_MAX_CURVES = 7  # classes, as many as there are colours
+MAX_CURVES = 7  # classes, as many as there are colours
 
 
 def nomogram(
@@ -94,23 +99,75 @@ def nomogram(
     check_own(model, "a nomogram", method="explain")  # TypeError, with advice, unless the estimator can do that
     with_names = fitted_copy(model, feature_names)  # another thread may fit the original meanwhile
     a, b = _two_classes(model, x, label, against)  # class numbers
-    table = _lines_of_nomogram(model, with_names, x, a, b, level, n_draws)
-    if isinstance(estimator, AbstractCalibrated):
-        table = _with_calibration(table, estimator, x, a, b, level, n_draws)
+    (draw,) = _nomograms(estimator, model, with_names, x, [(a, b)], level, n_draws)
+    return draw(ax=ax or new_axes())
 
+
+def nomograms(
+    estimator: Any, X: Any, classes: Sequence[tuple[Any, Any]], *, level: Scalar, n_draws: int, feature_names: Any
+) -> "list[Callable[..., Drawn]]":
+    """A function for each row that draws its `nomogram` on `ax`; the parameters are drawn once for all rows.
+
+    Parameters
+    ----------
+    X : (n, d) rows
+    classes : n pairs of labels, whose log odds are shown
+    """
+    model = estimator.estimator_ if isinstance(estimator, AbstractCalibrated) else estimator
+    with_names = fitted_copy(model, feature_names)
+    numbers = [(class_at(model, label), class_at(model, against)) for label, against in classes]
+    return _nomograms(estimator, model, with_names, X, numbers, level, n_draws)
+
+
+def _nomograms(
+    estimator: Any,
+    model: Any,
+    with_names: Any,
+    X: Any,
+    classes: Sequence[tuple[int, int]],
+    level: Scalar,
+    n_draws: int,
+) -> "list[Callable[..., Drawn]]":
+    """`nomograms` of class numbers, with the model inside of a calibrated one, and that with the names to show."""
+    focus = [a for a, _ in classes]
+    against = [model.classes_[b] for _, b in classes]
+    settings: dict[str, Any] = {"n": _MAX_FEATURES, "level": level, "n_draws": n_draws}
+    drawings: list[Callable[..., Drawn]] = []
+    contributions_of_rows = model.model_.contributions_of_each_row(X, against, focus, **settings)
+    for i, ((a, b), parts) in enumerate(zip(classes, contributions_of_rows, strict=True)):
+        x = take_rows(X, np.array([i])) if len(classes) > 1 else X
+        table = _lines_of_nomogram(parts, model, with_names, x, a)
+        if isinstance(estimator, AbstractCalibrated):
+            table = _with_calibration(table, estimator, x, a, b, level, n_draws)
+        log_p = estimator.predict_log_proba(x)[0]
+        names = (model.classes_[a], model.classes_[b])
+        drawings.append(partial(_draw_nomogram, table, log_p[a] - log_p[b], names, level))
+    return drawings
+
+
+def _draw_nomogram(
+    table: pd.DataFrame, log_odds: float, classes: tuple[Any, Any], level: Scalar, *, ax: Drawn
+) -> Drawn:
+    """Draw the lines of a nomogram.
+
+    Parameters
+    ----------
+    table : `point`, `low` and `high` of each line, the last of them the sum
+    log_odds : of `predict_proba`
+    classes : the labels of the log odds
+    level : posterior mass of the intervals
+    """
     # a line for each entry, and below a ruler the last one, which is their sum
-    ax = ax or new_axes()
     height = np.arange(len(table))
     entries, total = table.iloc[:-1], table.iloc[-1]
     intervals(ax, height[:-1], entries["low"], entries["point"], entries["high"], color=ink(ax), marker="o")
     intervals(ax, height[-1:], total["low"], total["point"], total["high"], color=colour(4), marker="D")
-    log_p = estimator.predict_log_proba(x)[0]
-    ax.plot(log_p[a] - log_p[b], height[-1], linestyle="", marker="|", markersize=12, color=colour(4))
+    ax.plot(log_odds, height[-1], linestyle="", marker="|", markersize=12, color=colour(4))
     zero_line(ax)
     ax.axhline(height[-1] - 0.5, color=ink(ax), linewidth=0.8)
 
     list_down(ax, table.index, 36)  # names down the vertical axis
-    name_a, name_b = (plain_text(label_of_class, 16) for label_of_class in model.classes_[[a, b]])
+    name_a, name_b = (plain_text(label, 40) for label in classes)
     name_axes(
         ax,
         f"log odds of {name_a} against {name_b}, nats, {level:.0%} interval\n(bar in the last line: predict_proba)",
@@ -118,22 +175,19 @@ def nomogram(
     return ax
 
 
-def _lines_of_nomogram(
-    model: Any, with_names: Any, x: Any, a: int, b: int, level: Scalar, n_draws: int
-) -> pd.DataFrame:
+def _lines_of_nomogram(parts: Contributions, model: Any, with_names: Any, x: Any, a: int) -> pd.DataFrame:
     """What is drawn of one row: `point`, `low` and `high` of each entry, by its name, and last of the log odds.
 
     The entries are the class prior, the 12 features that contribute most to class a, and all others.
 
     Parameters
     ----------
+    parts : what the features add to the log odds
     model : a naive Bayes or discriminative model
     with_names : the same, with the names of the features to show
     x : a single row
-    a, b : class numbers of the log odds
-    level, n_draws : posterior mass of the intervals; number of draws
+    a : number of the class whose log odds are shown
     """
-    parts, _ = model.model_.contributions(x, against=model.classes_[b], focus=a, n=12, level=level, n_draws=n_draws)
     special = {PRIOR: "class prior", OTHERS: "other features", PAIRS: "pairs of columns", AVERAGING: "averaging"}
     names = [special.get(j) or _cell(with_names, x, j) for j in parts.feature.tolist()]
     # The means of a discriminative model are over weights of which a few may be huge; its prediction is not their mean.
@@ -154,7 +208,9 @@ def _with_calibration(
     ----------
     table : lines of the model inside
     estimator : the calibrated model
-    x, a, b, level, n_draws : as in `_lines_of_nomogram`
+    x : a single row
+    a, b : class numbers of the log odds
+    level, n_draws : posterior mass of the intervals; number of draws
     """
     # the same draws of the parameters of the model inside, before and after calibration
     before = _drawn_log_odds(estimator.estimator_, x, a, b, n_draws)  # (n_draws,)
@@ -207,8 +263,8 @@ def _cell(estimator: Any, x: Any, j: int) -> str:
     """Feature j of a single row x and its value, as "name = value"."""
     row = x if hasattr(x, "shape") else np.asarray(x)
     value = column_of(row, j)[0]
-    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else shorten_middle(value, 12)
-    return f"{shorten_middle(feature_name(estimator, j), 20)} = {shown}"
+    shown = f"{value:.4g}" if isinstance(value, float | np.floating) else shorten_middle(value, 24)
+    return f"{feature_name(estimator, j)} = {shown}"
 
 
 # --- one feature over its range ---------------------------------------------------------------------------------------
@@ -256,32 +312,109 @@ def feature_effect(
     >>> nb = bayesnb.GaussianNB().fit(cancer.X, cancer.y)
     >>> ax = bayesnb.plots.feature_effect(nb, cancer.X, "worst radius")
     """
+    model = _model_of_effects(estimator)
+    j = column(model, feature)
+    effect_of_column = _effect_of(model, X, j, feature_name(model, j))
+    (effect,) = _with_values(model, X, [effect_of_column], level, n_draws)
+    k = None if label is None else class_at(model, label)
+    return _draw_effect(model, effect, k, ax=ax or new_axes())
+
+
+def feature_effects(
+    estimator: Any, X: Any, features: Mapping[int, str], n: int, *, label: Any, level: Scalar, n_draws: int
+) -> "dict[int, Callable[..., Drawn]]":
+    """For each of the first n features that have a `feature_effect`, by position, a function that draws it on `ax`.
+
+    The parameters are drawn once for several features.
+
+    Parameters
+    ----------
+    features : names of columns by position, in the order in which they are tried
+    label : as in `feature_effect`
+    """
+    model = _model_of_effects(estimator)
+    k = None if label is None else class_at(model, label)
+    with_picture: list[_Effect] = []
+    for j, name in features.items():
+        if len(with_picture) == n:
+            break
+        with contextlib.suppress(ValueError, TypeError):  # words, or a column that depends on others
+            with_picture.append(_effect_of(model, X, j, name))
+    effects = _with_values(model, X, with_picture, level, n_draws)
+    return {effect.column: partial(_draw_effect, model, effect, k) for effect in effects}
+
+
+class _Effect(NamedTuple):
+    """What one column adds to the log odds of each class, at values over its range.
+
+    Fields
+    ------
+    column, name : its position and its name
+    cells : its finite cells, of all rows
+    grid : (points,) ascending values
+    value, low, high : (points, c) what they add, with the ends of the interval
+    """
+
+    column: int
+    name: str
+    cells: np.ndarray
+    grid: np.ndarray
+    value: np.ndarray | None = None
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+
+
+def _model_of_effects(estimator: Any) -> Any:
+    """A copy of the model whose columns add up: of a calibrated one the model inside."""
     model = estimator.estimator_ if isinstance(estimator, AbstractCalibrated) else estimator
     check_own(model, "a plot of what a feature adds", method="explain")
-    model = fitted_copy(model)  # another thread may fit the original meanwhile
-    j = column(model, feature)
+    return fitted_copy(model)  # another thread may fit the original meanwhile
+
+
+def _effect_of(model: Any, X: Any, j: int, name: str) -> _Effect:
+    """The cells and the grid of column j, and what it is called; ValueError where it has no curve."""
     _refuse_dependent_column(model, j)
     cells = numbers_of(model, X, j)
-    grid = _grid_over(cells)
-    rows = rows_with_one_column(model, X, j, grid)
-    parts, _ = model.model_.contributions(rows, level=level, n_draws=n_draws)
-    # in ascending order of the rows, which are the points of the grid
-    entries = np.flatnonzero(parts.feature == j)
-    entries = entries[np.argsort(parts.row[entries], kind="stable")]
+    return _Effect(j, name, cells, _grid_over(cells))
 
-    value = (parts.mean if isinstance(model, AbstractBayes) else parts.value)[entries]  # (points, c)
-    shown = [class_at(model, label)] if label is not None else _classes_with_curves(value)
 
-    ax = ax or new_axes()
+def _with_values(model: Any, X: Any, effects: Sequence[_Effect], level: Scalar, n_draws: int) -> list[_Effect]:
+    """The effects with their values; several columns share the draws, as many as memory allows."""
+    numbers_of_column = n_draws * (model.n_features_in_ + 3) * _EFFECT_POINTS * len(model.classes_)
+    n_at_once = max(1, _NUMBERS // numbers_of_column)
+    completed = []
+    for start in range(0, len(effects), n_at_once):
+        some = effects[start : start + n_at_once]
+        tables = [rows_with_one_column(model, X, effect.column, effect.grid) for effect in some]
+        rows = pd.concat(tables, ignore_index=True) if hasattr(X, "iloc") else np.concatenate(tables)
+        parts, _ = model.model_.contributions(rows, level=level, n_draws=n_draws)
+        values = parts.mean if isinstance(model, AbstractBayes) else parts.value
+        first_row = 0
+        for effect in some:
+            end = first_row + len(effect.grid)
+            is_own = (parts.feature == effect.column) & (first_row <= parts.row) & (parts.row < end)
+            entries = np.flatnonzero(is_own)
+            # in ascending order of the rows, which are the points of the grid
+            entries = entries[np.argsort(parts.row[entries], kind="stable")]
+            completed.append(effect._replace(value=values[entries], low=parts.low[entries], high=parts.high[entries]))
+            first_row = end
+    return completed
+
+
+def _draw_effect(model: Any, effect: _Effect, k: int | None, *, ax: Drawn) -> Drawn:
+    """Draw the curve of class k with its band; without a class a curve for each, or for some of many."""
+    value, low, high = effect.value, effect.low, effect.high
+    assert value is not None and low is not None and high is not None
+    grid = effect.grid
+    shown = [k] if k is not None else _classes_with_curves(value)
     ax.axhline(0, color=ink(ax), linewidth=0.8, linestyle=":")
     for k in shown:
         style = line(k) if len(shown) > 1 else {"color": colour(0)}
         if len(shown) == 1:
-            low, high = parts.low[entries, k], parts.high[entries, k]
-            ax.fill_between(grid, low, high, color=style["color"], alpha=0.25, linewidth=0)
+            ax.fill_between(grid, low[:, k], high[:, k], color=style["color"], alpha=0.25, linewidth=0)
         ax.plot(grid, value[:, k], linewidth=1.8, label=plain_text(model.classes_[k]), **style)
-    _draw_ticks(ax, cells)
-    name_axes(ax, plain_text(feature_name(model, j), 60), _effect_in_words(model, shown))
+    _draw_ticks(ax, effect.cells)
+    name_axes(ax, plain_text(effect.name, 60), _effect_in_words(model, shown))
     if len(shown) > 1:
         n_more = len(model.classes_) - len(shown)
         if n_more:
@@ -301,7 +434,7 @@ def _classes_with_curves(value: np.ndarray) -> list[int]:
     if n_classes == 2:
         return [1]
     order = np.argsort(-np.ptp(value, axis=0), kind="stable")
-    return sorted(order[:_MAX_CURVES].tolist())
+    return sorted(order[:MAX_CURVES].tolist())
 
 
 def _refuse_dependent_column(model: Any, j: int) -> None:

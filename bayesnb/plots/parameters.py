@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from ..estimators._suited import check_own, fitted_copy
 from ..families.base import to_sites
 from ..models.naive_bayes import CLASS
-from ..numerics.supports import checked_numbers
+from ..numerics.supports import check_least, checked_numbers
 from ..posterior.given_draws import by_site
 from ..posterior.held_out import column_of
 from ..posterior.tables import Parameter, parameters_of
@@ -20,7 +20,9 @@ from ._common import (
     Drawn,
     colour,
     column,
+    distinct_names,
     feature_name,
+    in_lines,
     ink,
     intervals,
     legend,
@@ -30,12 +32,19 @@ from ._common import (
     name_axes,
     new_axes,
     plain_text,
+    stacked_axes,
 )
 
 _TRIANGLE = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])  # corners of the simplex
 _SIMPLEX_STEPS = 160  # points along a side
 _DECADES = 1.5  # of parameters on one axis, from which on it is logarithmic
 _MAX_FEATURES = 20  # lines of a plot where none are named
+_COMPARABLE = 4  # ratio of the sizes of two features that share an axis, at most
+_NAME_LETTERS = 20  # of a line of a name, beside a legend
+_MAX_NAME_LINES = 4
+_FIGURE_WIDTH = 6.4  # inches, as all below
+_MARGIN = 0.5  # of a figure, for the label below it
+_PANEL_MARGIN = 0.4  # of a panel, for the numbers on its axis
 
 
 def prior_to_posterior(
@@ -168,22 +177,30 @@ def parameter_intervals(
     features: Iterable[Any] | None = None,
     parameter: str | None = None,
     *,
+    n: int = _MAX_FEATURES,
     feature_names: Any = None,
     ax: Drawn | None = None,
 ) -> Drawn:
     """Posterior median and central 90 % interval of one parameter for several features, with one interval a class.
 
-    Each line names its quantity, such as a mean or a probability, if the features have several. For words these are the
-    beta marginals of the Dirichlet posterior. The axis is logarithmic if a positive parameter spans more than one and a
-    half decades.
+    Features in different units have panels of their own, one below the other: probabilities share one, and so do means
+    or variances whose features are of comparable size, within a factor of four. The size of a mean is that of the
+    values of its feature. A panel of positive numbers over more than one and a half decades has a logarithmic axis. For
+    words these are the beta marginals of the Dirichlet posterior.
 
     Parameters
     ----------
     estimator : a fitted estimator
-    features : names or positions, by default the first 20
+    features : names or positions, by default all, or the `n` whose parameter differs most clearly between the classes:
+        by the distance of two medians over the width of their intervals. The figure says how many are not shown
     parameter : NumPyro site, by default the first site of the features' family
+    n : largest number of features where none are named
     feature_names : (d,) names of the features, by default the columns of the data frame
-    ax : Axes to draw on, by default those of a new figure; they are returned
+    ax : Axes whose place the panels share, by default those of a new figure
+
+    Returns
+    -------
+    the Axes of the first panel; `ax.figure.axes` has all of them
 
     Raises
     ------
@@ -198,43 +215,179 @@ def parameter_intervals(
     >>> nb = GaussianNB().fit(X, y)
     >>> ax = plots.parameter_intervals(nb, parameter="mu")
     """
+    check_least(1, n=n)  # ValueError unless a whole number of at least 1
     estimator = fitted_copy(estimator, feature_names, "a plot of parameters")
-    n_shown = min(_MAX_FEATURES, estimator.n_features_in_)
-    shown = list(range(n_shown) if features is None else features)  # names or positions
-    if not shown:
-        raise ValueError("`features` is empty; name at least one")
+    lines = _lines_of_intervals(estimator, features, parameter, n)
+    n_left_out = estimator.n_features_in_ - len(lines) if features is None else 0
+    panels = _panels_of_units(lines)
 
-    # the posterior of the parameter of each feature, a line of the plot for each
-    rows = [_parameter_of_feature(estimator, estimator.posterior_, feature, parameter) for feature in shown]
+    # the Axes of each panel, as high as its lines
+    n_classes = len(estimator.classes_)
+    is_given = ax is not None
+    heights = [_panel_height(panel, n_classes) for panel in panels]
+    ax = ax or new_axes(figsize=(_FIGURE_WIDTH, _MARGIN + sum(heights) + _PANEL_MARGIN * len(panels)))
+    panel_axes = stacked_axes(ax, heights)
 
-    # the intervals of a class have its colour and marker; its number k is None where classes share the parameter
-    ax = ax or new_axes()
-    by_class = _intervals_by_class(rows, len(estimator.classes_))  # [height, 5 %, 50 %, 95 %] of each interval
-    for (k, label), intervals_of_class in by_class.items():
-        style = {"color": ink(ax), "marker": "o"} if k is None else marker(k)
-        height, low, median, high = np.array(intervals_of_class).T  # one entry a feature
-        intervals(ax, height, low, median, high, label=label, **style)
-
-    # what all lines show, such as a mean, stands at the axis; where they differ, each line says it
-    kinds = {row.kind for row in rows}  # in words, such as "mean" or "probability"
-    kind = kinds.pop() if len(kinds) == 1 else ""
-    list_down(ax, [row.description.removeprefix(f"{kind} of ") for row in rows], has_legend=True)
-
-    # Numbers of very different size need a logarithmic axis, if they are positive. Each row of this table is an
-    # interval: height, 5 %, 50 % and 95 % quantile.
-    all_intervals = np.concatenate([np.array(intervals_of_class) for intervals_of_class in by_class.values()])
-    smallest = all_intervals[:, 1:].min()  # without the heights
-    largest = all_intervals[:, 1:].max()
-    if smallest > 0 and np.log10(largest / smallest) > _DECADES:
-        ax.set_xscale("log")
-    name_axes(ax, f"{kind}: median and 90% interval" if kind else "median and 90% interval")
-    legend(ax)
+    for panel, own_ax in zip(panels, panel_axes, strict=True):
+        _draw_panel(own_ax, panel, n_classes, None if is_given else _MAX_NAME_LINES)
+    _name_panels(panel_axes, panels, n_left_out, estimator.n_features_in_)
+    # beside the highest panel there is most room for a legend, which has all classes
+    with_legend = panel_axes[int(np.argmax(heights))]
+    _add_missing_classes(with_legend, panel_axes)
+    legend(with_legend)
     return ax
 
 
-def _intervals_by_class(
-    rows: "list[_FeatureParameter]", n_classes: int
-) -> dict[tuple[int | None, str], list[list[float]]]:
+class _Line(NamedTuple):
+    """A line of a plot of intervals: the posterior of the parameter of one feature.
+
+    Fields
+    ------
+    row : the parameter in each of k classes; k is 1 if they share it
+    quantiles : (k, 3) its 5 %, 50 % and 95 % quantiles
+    size : a positive number of its unit, to compare features by
+    """
+
+    row: "_FeatureParameter"
+    quantiles: np.ndarray
+    size: float
+
+    @property
+    def difference(self) -> float:
+        """How clearly the classes differ: the largest |m_a − m_b| / √(w_a² + w_b²) of two of them.
+
+        m is the median of a class and w half the width of its interval; 0 where the classes share the parameter.
+        """
+        low, median, high = self.quantiles.T  # (k,) each
+        half_width = (high - low) / 2
+        distance = abs(median[:, None] - median)  # (k, k)
+        joint_width = np.hypot(half_width[:, None], half_width)
+        return float((distance / np.maximum(joint_width, np.finfo(float).tiny)).max())
+
+
+def _lines_of_intervals(estimator: Any, features: Any, site: str | None, n: int) -> list[_Line]:
+    """The lines of the features that are named, or of all; of more than n those whose classes differ most clearly.
+
+    Parameters
+    ----------
+    features : names or positions; None for all
+    site : name of the parameter; None for the first of each feature
+    """
+    shown = list(range(estimator.n_features_in_) if features is None else features)
+    if not shown:
+        raise ValueError("`features` is empty; name at least one")
+    lines = []
+    for feature in shown:
+        row = _parameter_of_feature(estimator, estimator.posterior_, feature, site)
+        quantiles = row.quantiles([0.05, 0.5, 0.95]).T  # (k, 3)
+        lines.append(_Line(row, quantiles, _size_of(estimator, feature, row, quantiles)))
+    if features is None and len(lines) > n:
+        return sorted(lines, key=lambda line: -line.difference)[:n]  # a stable sort: of equal ones the first
+    return lines
+
+
+def _size_of(estimator: Any, feature: Any, row: "_FeatureParameter", quantiles: np.ndarray) -> float:
+    """The largest number of a parameter; of a mean also the largest standard deviation of its feature.
+
+    A feature with a mean near 0 is therefore no smaller than its values.
+    """
+    largest = float(abs(quantiles).max())
+    if row.kind != "mean":
+        return largest
+    parameters = parameters_of(estimator, estimator.posterior_, column(estimator, feature))
+    variances = [p.of_each(p.law.ppf, [0.5]).max() for p in parameters if p.kind == "variance"]  # medians
+    return max([largest, *np.sqrt(variances)])
+
+
+def _panels_of_units(lines: list[_Line]) -> list[list[_Line]]:
+    """The lines by unit: each kind of parameter, and of a kind that is no probability each order of size.
+
+    The sizes in a panel are within a factor of four; the panel of the largest comes first. Lines keep their order.
+    """
+    by_kind: dict[str, list[_Line]] = {}
+    for line_of_feature in lines:
+        by_kind.setdefault(line_of_feature.row.kind, []).append(line_of_feature)
+    panels = []
+    for kind, of_kind in by_kind.items():
+        if kind.endswith("probability"):  # all are numbers from 0 to 1
+            panels.append(of_kind)
+            continue
+        sizes = sorted({line_of_feature.size for line_of_feature in of_kind}, reverse=True)
+        while sizes:
+            least = sizes[0] / _COMPARABLE
+            largest = sizes[0]
+            panels.append([one for one in of_kind if least <= one.size <= largest])
+            sizes = [size for size in sizes if size < least]
+    return panels
+
+
+def _panel_height(panel: list[_Line], n_classes: int) -> float:
+    """Inches that the lines of a panel need, each the same: for its classes, and for the longest name."""
+    n_lines = max(len(in_lines(_name_of(line_of_feature), _NAME_LETTERS)) for line_of_feature in panel)
+    of_name = 0.21 * min(n_lines, _MAX_NAME_LINES)
+    of_classes = 0.18 + 0.1 * min(n_classes, 12)
+    return len(panel) * max(of_name, of_classes)
+
+
+def _draw_panel(ax: Drawn, panel: list[_Line], n_classes: int, n_name_lines: int | None) -> None:
+    """Draw the intervals of all classes, in the colour and with the marker of the class; name the lines.
+
+    Parameters
+    ----------
+    n_name_lines : lines of text of a name at most; None for as many as there is room for
+    """
+    by_class = _intervals_by_class(panel, n_classes)  # [height, 5 %, 50 %, 95 %] of each interval
+    for (k, label), intervals_of_class in by_class.items():  # k is None where the classes share the parameter
+        height, low, median, high = np.array(intervals_of_class).T  # one entry a feature
+        intervals(ax, height, low, median, high, label=label, **_class_marker(ax, k))
+    names = [_name_of(line_of_feature) for line_of_feature in panel]
+    list_down(ax, names, _NAME_LETTERS, has_legend=True, n_lines=n_name_lines)
+
+    # numbers of very different size need a logarithmic axis, if they are positive
+    quantiles = np.concatenate([line_of_feature.quantiles for line_of_feature in panel])
+    if quantiles.min() > 0 and np.log10(quantiles.max() / quantiles.min()) > _DECADES:
+        ax.set_xscale("log")
+
+
+def _name_of(line_of_feature: _Line) -> str:
+    """The feature, and the level if it has some; the kind of the parameter stands at the axis."""
+    row = line_of_feature.row
+    return row.description.removeprefix(f"{row.kind} of ")
+
+
+def _class_marker(ax: Drawn, k: int | None) -> dict[str, Any]:
+    """Colour and marker of class k; those of the text where the classes share a parameter."""
+    return {"color": ink(ax), "marker": "o"} if k is None else marker(k)
+
+
+def _name_panels(axes: list[Drawn], panels: list[list[_Line]], n_left_out: int, n_features: int) -> None:
+    """Say below each panel what it shows, and below the last what the marks are and how much is left out."""
+    kinds = [panel[0].row.kind for panel in panels]
+    text = f"{kinds[-1]}: median and 90% interval"
+    if len(kinds) > len(set(kinds)):
+        text += "\n(each panel has a scale of its own)"
+    if n_left_out:
+        text += f"\n({n_left_out:,} of {n_features:,} features are not shown: their classes differ less clearly)"
+    for own_ax, kind in zip(axes[:-1], kinds[:-1], strict=True):
+        if len(set(kinds)) > 1:
+            name_axes(own_ax, kind)
+    name_axes(axes[-1], text)
+
+
+def _add_missing_classes(ax: Drawn, axes: list[Drawn]) -> None:
+    """Give these Axes an entry of the legend for every class that only other panels have."""
+    from matplotlib.artist import getp
+
+    names = set(ax.get_legend_handles_labels()[1])
+    for other in axes:
+        for handle, name in zip(*other.get_legend_handles_labels(), strict=True):
+            if name not in names:
+                names.add(name)
+                style = {key: getp(handle, key) for key in ("color", "marker")}
+                ax.plot([], [], linestyle="", label=name, **style)
+
+
+def _intervals_by_class(lines: list[_Line], n_classes: int) -> dict[tuple[int | None, str], list[list[float]]]:
     """Where intervals are drawn: for each class a list of [height, 5 %, 50 %, 95 %], one entry a feature.
 
     The key is the number and the name of the class; the number is None where classes share the parameter. The feature
@@ -242,12 +395,12 @@ def _intervals_by_class(
 
     Parameters
     ----------
-    rows : the parameter of each feature, from top to bottom
+    lines : of the features, from top to bottom
     """
     by_class: dict[tuple[int | None, str], list[list[float]]] = {}
-    for height, row in enumerate(rows):
-        quantiles = row.quantiles([0.05, 0.5, 0.95]).T.tolist()  # (k, 3), a line for each class
-        for (k, label), of_class in zip(row.classes(), quantiles, strict=True):
+    for height, line_of_feature in enumerate(lines):
+        quantiles = line_of_feature.quantiles.tolist()  # (k, 3), a line for each class
+        for (k, label), of_class in zip(line_of_feature.row.classes(), quantiles, strict=True):
             # between −0.3 and 0.3: two classes stand at −0.15 and 0.15, three at −0.2, 0 and 0.2
             shift = 0.0 if k is None else 0.6 * ((k + 0.5) / n_classes - 0.5)
             by_class.setdefault((k, label), []).append([height + shift, *of_class])
@@ -277,7 +430,7 @@ def simplex(alpha: Any, names: Iterable[Any] | None = None, *, ax: Drawn | None 
     >>> ax = plots.simplex([3, 2, 6], ["free", "money", "thanks"])
     """
     concentration = checked_numbers("alpha", alpha, (3,))
-    labels = ["1", "2", "3"] if names is None else [plain_text(name) for name in names]
+    labels = ["1", "2", "3"] if names is None else [plain_text(name) for name in distinct_names([*names], 20)]
     if len(labels) != 3:
         raise ValueError(f"`names` has {len(labels)} names; give three")
     ax = ax or new_axes()
@@ -520,7 +673,7 @@ def prior(
         x_drawn = pd.Index(levels).get_indexer(drawn)  # the position of each cell's level
         x_rows = pd.Index(levels).get_indexer(of_rows)
         edges = np.arange(len(levels) + 1) - 0.5
-        ax.set_xticks(range(len(levels)), [plain_text(level, 14) for level in levels])
+        ax.set_xticks(range(len(levels)), [plain_text(name) for name in distinct_names(levels, 14)])
         n_letters = sum(len(str(level)) for level in levels)
         # many letters do not fit beside each other, so that names stand upright
         ax.tick_params("x", rotation=0 if n_letters < 30 else 90)

@@ -30,7 +30,7 @@ from ._common import (
     zero_line,
 )
 
-_MAX_ROWS = 200  # of class probabilities: more are one solid band
+_MAX_ROWS = 100  # of class probabilities: more are one solid band
 _GREY = "#8a8a8a"  # on white and on black
 
 
@@ -39,7 +39,7 @@ def class_probabilities(estimator: Any, X: Any, y: Any = None, *, label: Any = N
 
     A point is the posterior mean of the class probability, and its interval is that of `predict_interval`, over the
     same points or draws of the parameters. The dash is `predict_proba` under the current `estimate`. Its default, the
-    Bayes predictive, also learns from the new row, so it may lie outside the interval. Of more than 200 rows, 200 at
+    Bayes predictive, also learns from the new row, so it may lie outside the interval. Of more than 100 rows, 100 at
     even ranks are shown.
 
     Parameters
@@ -326,7 +326,7 @@ def feature_weights(table: Any, n: int = 20, *, classes: Any = None, ax: Drawn |
     if "elpd_gain" in shown:
         ax.plot(shown["elpd_gain"], shown["line"], linestyle="", marker="|", markersize=9, color=colour(4))
 
-    list_down(ax, features, has_legend=has_classes)  # names down the vertical axis
+    list_down(ax, features, 24 if has_classes else 30, has_legend=has_classes)  # names down the vertical axis
     name_axes(ax, _axis_of_weights(is_information, classes))
     if has_classes:
         legend(ax)
@@ -364,7 +364,7 @@ def _axis_of_weights(is_information: bool, classes: Any) -> str:
     """The label of the axis of a plot of weights, or of information; `classes` are two labels, or None."""
     if is_information:
         return "information (dots) and elpd_gain (bars), nats a row\n(grey: not shown to help)"
-    sides = "" if classes is None else f"\n← {plain_text(classes[0])}    {plain_text(classes[1])} →"
+    sides = "" if classes is None else f"\n← {plain_text(classes[0], 40)}    {plain_text(classes[1], 40)} →"
     return f"weight, log odds (nats) a unit of the feature{sides}"
 
 
@@ -438,7 +438,8 @@ def reliability(event: Any, probability: Any, *, ax: Drawn | None = None) -> Dra
 def comparison(result: Any, *, axes: Any = None) -> Any:
     """Compare models: leave-one-out relative to the best, and evidence relative to the largest, one row a model.
 
-    Evidence has a panel if at least two models have one.
+    Evidence has a panel if at least two models have one; of two Axes that are given, the second else says why it is
+    empty.
 
     Parameters
     ----------
@@ -467,8 +468,9 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     table = getattr(result, "table", result)
     _check_columns("result", table, ["elpd_diff", "se_diff", "log_bayes_factor"], "`bayesnb.compare` returns")
     is_given = axes is not None
+    has_evidence = table["log_bayes_factor"].notna().sum() >= 2  # a Bayes factor compares two models
     if not is_given:
-        n_panels = 2 if table["log_bayes_factor"].notna().sum() >= 2 else 1
+        n_panels = 2 if has_evidence else 1
         axes = new_axes(n_panels, sharey=True, figsize=(4 * n_panels, 1.2 + 0.4 * len(table)))
     # two Axes, as a list or as Matplotlib's array of any shape
     pair = np.asarray(axes, object).ravel()
@@ -481,7 +483,11 @@ def comparison(result: Any, *, axes: Any = None) -> Any:
     no_error = 0 * log_factor  # evidence has no standard error
     _draw_models(pair[0], table.index, difference, difference_error)
     pair[0].set_xlabel("elpd difference ± standard error, nats")
-    if len(pair) == 2:
+    if len(pair) == 2 and not has_evidence:
+        pair[1].set_axis_off()
+        text = "Fewer than two models\nhave an evidence."
+        pair[1].text(0.5, 0.5, text, ha="center", va="center", color=ink(pair[1]), transform=pair[1].transAxes)
+    elif len(pair) == 2:
         _draw_models(pair[1], table.index, log_factor, no_error)
         pair[1].set_xlabel("log Bayes factor, nats")
     return pair

@@ -447,6 +447,13 @@ def _check_squares(fitted: Any, remaining: Any, removed: Any) -> None:
         raise ValueError(NEVER_FITTED.format("squares"))
 
 
+def groups_in_words(groups: Any, n: int) -> str:
+    """How many groups n rows have, and how large they are, such as "40 groups of 1 to 5 rows"."""
+    sizes = np.bincount(group_places(groups, n))
+    rows = f"{sizes.min():,}" if sizes.min() == sizes.max() else f"{sizes.min():,} to {sizes.max():,}"
+    return f"{len(sizes):,} groups of {rows} row{'s' if sizes.max() > 1 else ''}"
+
+
 def group_places(groups: Any, n: int) -> np.ndarray:
     """Labels of the groups of n rows as integers 0 … g−1, (n,), in the order of their first rows.
 

@@ -43,7 +43,16 @@ def cautions_of(facts: Facts) -> Iterator[str]:
         for column in facts.contract.used:
             if column.missing > 0.2:
                 yield f"Column {column.name}: {column.missing:.0%} of the cells are missing."
-    yield "Rows are taken to be independent. If rows belong together, such as those of one person, use `loo(groups=…)`."
+    if facts.groups is None:
+        yield (
+            "Rows are taken to be independent. If some belong together, such as those of one person, name the column "
+            "that says so: `--groups COLUMN`, or `report(groups=…)`."
+        )
+    else:
+        yield (
+            "The intervals of cut-offs, curves and calibration take rows as independent: they are too narrow where the "
+            "rows of a group are alike. Standard errors of the log loss and of the accuracy are over groups."
+        )
 
 
 def _cautions_of_rows(facts: Facts) -> Iterator[str]:
@@ -60,7 +69,7 @@ def _cautions_of_rows(facts: Facts) -> Iterator[str]:
         yield (
             f"{facts.n_copies} of {len(facts.y)} rows equal an earlier row in all columns. If they are of one person "
             "or case, the other rows already tell the answer and the figures are too good: drop the repeated rows, or "
-            "use `loo(groups=…)`."
+            "name the column of persons or cases with `--groups`."
         )
 
 

@@ -1,10 +1,11 @@
 """The section of explained rows: the most and least certain ones, with the odds of the model of the page."""
 
-from functools import partial
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from .. import plots
+from ..plots.contributions import nomograms as nomograms_of
 from ..posterior.held_out import take_rows
 from .facts import Facts
 from .html import as_figure, as_text, inline_svg
@@ -22,7 +23,10 @@ _OF_CALIBRATED = (
     "The features are those of the model inside; the line “calibration” is what the map adds, mostly to take back what "
     "dependent features count twice."
 )
-_OF_DISCRIMINATIVE = "Each feature has its own weight in this model; intervals are over draws of the weights."
+_OF_DISCRIMINATIVE = (
+    "Each feature has its own weight in this model; intervals are over draws of the weights. “Pairs of columns” is "
+    "what their combinations add; “averaging” is what the average over weights changes."
+)
 
 
 def explained_rows(facts: Facts) -> str:
@@ -32,7 +36,19 @@ def explained_rows(facts: Facts) -> str:
         kind = _OF_CALIBRATED
     elif facts.inside is not facts.nb:
         kind = _OF_DISCRIMINATIVE
-    nomograms = [_nomogram(facts, i, reason) for i, reason in _telling_rows(facts).items()]
+    reasons = _telling_rows(facts)
+    classes = {i: _two_most_probable(facts, i) for i in reasons}
+    drawings = nomograms_of(
+        facts.nb,
+        take_rows(facts.X, np.array([*reasons])),
+        [(facts.classes[best], facts.classes[second]) for best, second in classes.values()],
+        level=facts.level,
+        n_draws=_N_DRAWS,
+        feature_names=facts.feature_names,
+    )
+    nomograms = []
+    for (i, reason), draw in zip(reasons.items(), drawings, strict=True):
+        nomograms.append(_nomogram(facts, i, reason, classes[i][0], draw))
     return f'{_NOMOGRAMS.format(kind=kind)}<div class="pair">{"".join(nomograms)}</div>'
 
 
@@ -52,30 +68,30 @@ def _telling_rows(facts: Facts) -> dict[int, str]:
     return rows
 
 
-def _nomogram(facts: Facts, i: int, reason: str) -> str:
+def _two_most_probable(facts: Facts, i: int) -> tuple[int, int]:
+    """Numbers of the two classes that are most probable for row i by all other rows, the more probable first."""
+    best, second = np.argsort(-facts.loo.proba[i], kind="stable")[:2].tolist()
+    return best, second
+
+
+def _nomogram(facts: Facts, i: int, reason: str, best: int, draw: Callable[..., Any]) -> str:
     """The nomogram of row i, and what the other rows predict of it, as HTML.
 
     It shows what each feature adds to the log odds of the most probable class against the next one.
+
+    Parameters
+    ----------
+    reason : why the row is shown
+    best : number of the most probable class
+    draw : draws the nomogram on the argument `ax`
     """
-    # (c,) the class probabilities of the row by all other rows, and the two most probable classes
-    p = facts.loo.proba[i]
-    best, second = np.argsort(-p, kind="stable")[:2].tolist()
-    draw = partial(
-        plots.nomogram,
-        facts.nb,
-        take_rows(facts.X, np.array([i])),
-        label=facts.classes[best],
-        against=facts.classes[second],
-        n_draws=_N_DRAWS,
-        level=facts.level,
-    )
+    p = facts.loo.proba[i]  # (c,) the class probabilities of the row by all other rows
     # the plot has a line for each feature, at most 12, and lines for the prior, calibration or pairs, and the sum
     svg = inline_svg(draw, f"{reason}: nomogram {i}", height=2.2 + 0.25 * min(12, facts.nb.n_features_in_))
     # the class number of its label, and in words whether the other rows predict it
     true = facts.loo.index[i]
     probability = f"{p[best]:.3f}" if p[best] < 0.9995 else "above 0.999"  # not 1 where it is less
     truth = "which is right" if true == best else f"but it is <b>{as_text(facts.classes[true])}</b>"
-    prediction = (
-        f"the other rows predict <b>{as_text(facts.classes[best])}</b> with probability {probability}, {truth}."
-    )
+    others = "the other rows" if facts.groups is None else "the other groups"
+    prediction = f"{others} predict <b>{as_text(facts.classes[best])}</b> with probability {probability}, {truth}."
     return f"<div><h3>{reason}</h3>{as_figure(svg, f'{as_text(facts.row_names[i])}: {prediction}')}</div>"

@@ -22,6 +22,7 @@ class Facts:
     ------
     nb : the fitted model
     X, y, sample_weight : its training rows
+    groups : (n,) labels of groups of rows that are left out together; None if nobody knows them
     positive : label of the positive class
     level : of the intervals
     loo : leave-one-out of all rows
@@ -33,12 +34,14 @@ class Facts:
     row_names : what each row is called
     n_copies : how many rows equal an earlier row
     choice : of the model among plain, calibrated and discriminative; None if nobody chose
+    feature_names : (d,) names of the features, if the rows have none
     """
 
     nb: Any
     X: Any
     y: np.ndarray
     sample_weight: Any
+    groups: Any
     positive: Any
     level: float
     loo: Any
@@ -50,6 +53,12 @@ class Facts:
     row_names: list[str]
     n_copies: int
     choice: PredictorChoice | None
+    feature_names: Any
+
+    @property
+    def other_rows(self) -> str:
+        """The rows that a row is predicted from by leave-one-out, in words."""
+        return "all other rows" if self.groups is None else "the rows of all other groups"
 
     @property
     def inside(self) -> Any:

@@ -2,10 +2,13 @@
 
 import contextlib
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
 from .. import plots
+from ..estimators._suited import fitted_copy
+from ..plots.contributions import MAX_CURVES, feature_effects
 from ..tables.names import shorten
 from .facts import Facts
 from .html import as_figure, as_table, as_text, inline_svg
@@ -21,7 +24,11 @@ def columns(facts: Facts) -> str:
         return ""
     shown, rest_in_words = facts.contract.shown(40)
     note = f"<p class='soft'>{rest_in_words}</p>" if rest_in_words else ""
-    return as_table(shown, "Columns") + note
+    # the mark stands before the name: a column of its own would be nearly empty
+    if shown[""].any():
+        note = f"<p class='soft'>! marks a column that needs care.</p>{note}"
+    names = (shown[""] + " " + shown["column"]).str.strip()
+    return as_table(shown.drop(columns="").assign(column=names), "Columns") + note
 
 
 def classes(facts: Facts) -> str:
@@ -38,30 +45,28 @@ def classes(facts: Facts) -> str:
 
 def effects(facts: Facts) -> str:
     """A picture for each number of what it adds over its range, the most informative first; empty without numbers."""
-    names = facts.nb.model_.feature_names
+    names = facts.nb.model_.labels_of_features(facts.feature_names).tolist()
     label = facts.positive if len(facts.classes) == 2 else None
-    figures: list[str] = []
-    for name in facts.importance["feature"]:
-        if len(figures) == _MAX_EFFECTS:
-            break
-        draw = partial(
-            plots.feature_effect,
-            facts.nb,
-            facts.X,
-            names.index(name),
-            label=label,
-            level=facts.level,
-            n_draws=_EFFECT_DRAWS,
-        )
-        # no picture where a column has words, or where what it adds depends on other columns
-        with contextlib.suppress(ValueError, AttributeError, TypeError):
-            svg = inline_svg(draw, f"What {name} adds", height=2.6, width=3.6)
-            figures.append(f"<figure>{svg}</figure>")
-    if not figures:
+    by_information = {names.index(name): str(name) for name in facts.importance["feature"]}
+    settings: dict[str, Any] = {"label": label, "level": facts.level, "n_draws": _EFFECT_DRAWS}
+    try:
+        drawings = feature_effects(facts.nb, facts.X, by_information, _MAX_EFFECTS, **settings)
+    except (ValueError, AttributeError, TypeError):  # what a feature adds is not known of every model
         return ""
+    if not drawings:
+        return ""
+    figures = []
+    for j, draw in drawings.items():
+        svg = inline_svg(draw, f"What {names[j]} adds", height=2.6, width=3.6)
+        figures.append(f"<figure>{svg}</figure>")
     before = " This is before calibration." if facts.is_calibrated else ""
     few = f" The {_MAX_EFFECTS} most informative numbers are shown." if len(figures) == _MAX_EFFECTS else ""
-    note = f'<p class="soft">Bands are {facts.level:.0%} intervals.{before}{few}</p>'
+    bands = f"Bands are {facts.level:.0%} intervals."
+    if label is None:
+        bands = "The odds are those against the geometric mean of all other classes."
+        if len(facts.classes) > MAX_CURVES:
+            bands += f" Curves are of the {MAX_CURVES} classes on which the number has the largest effect."
+    note = f'<p class="soft">{bands}{before}{few}</p>'
     return f'{note}<div class="many">{"".join(figures)}</div>'
 
 
@@ -84,13 +89,14 @@ def priors(facts: Facts) -> str:
     if not facts.has_few_rows:
         return ""
     figures = []
+    nb = facts.nb if facts.feature_names is None else fitted_copy(facts.nb, facts.feature_names)
     for name in facts.importance["feature"].iloc[:3]:
         # the table of importance has the most informative features first
-        column = facts.nb.model_.feature_names.index(name)
+        column = facts.nb.model_.labels_of_features(facts.feature_names).tolist().index(name)
         caption = f"{as_text(shorten(name, 40))}: the prior is dashed, each class has a line."
         # no figure where the column is not used, or where its family has no parameters to draw
         with contextlib.suppress(ValueError, AttributeError, KeyError):
-            draw = partial(plots.prior_to_posterior, facts.nb, column)
+            draw = partial(plots.prior_to_posterior, nb, column)
             figures.append(as_figure(inline_svg(draw, f"Prior to posterior of {name}", height=2.8), caption))
     if not figures:
         return ""

@@ -19,8 +19,13 @@ def as_text(value: Any) -> str:
 
 def as_table(frame: pd.DataFrame, name: str, index: bool = False) -> str:
     """A table as HTML, in a box that scrolls by itself where the screen is narrow; `name` is for screen readers."""
-    table = frame.to_html(index=index, border=0, justify="left", na_rep="–", float_format="{:,.3f}".format)
+    table = frame.to_html(index=index, border=0, justify="left", na_rep="–", float_format=_number)
     return f'<div class="wide" tabindex="0" role="region" aria-label="{name}">{table}</div>'
+
+
+def _number(value: float) -> str:
+    """A number with three digits after the point, and with a minus, not a hyphen, where it is negative."""
+    return f"{value:,.3f}".replace("-", "−")
 
 
 def as_figure(svg: str, caption: str) -> str:

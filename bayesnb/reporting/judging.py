@@ -18,25 +18,36 @@ from .html import as_figure, as_table, as_text, inline_svg
 from .predictions import Predictions
 
 _MAX_CLASSES = 12  # of a confusion table
+MAX_NAMED_COLUMNS = 6  # of a confusion table; of more classes columns have numbers, and the table the whole width
 _MAX_CURVES = 7  # classes with a curve in one picture, as many as there are colours
 _REPEATED = 1_000_000  # rows that weights stand for and the calibration plot repeats, at most
 _ENOUGH_GAIN = 0.95  # share of the log loss that calibration has to leave at most, to be advised
 
 
-def calibration_gain(nb: Any, X: Any, y: Any, sample_weight: Any = None) -> str:
+def calibration_gain(
+    nb: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, calibrated: Any = None
+) -> str:
     """Sentences: the leave-one-out log loss, plain and calibrated, in nats a row, and whether calibration helps.
 
     Calibration maps the class probabilities to others in the same order that are right on average. It is taken to help
     if it lowers the loss by more than 5 %.
+
+    Parameters
+    ----------
+    nb : the model that may need calibration
+    X, y, sample_weight, groups : its rows
+    calibrated : the same model calibrated, fitted to these rows, if there is one already
     """
+    if calibrated is None:
+        calibrated = CalibratedClassifierLOO(clone(nb)).fit(X, y, sample_weight, groups)
     # both losses, by name: the fit of a calibration predicts each row from all others anyway
-    losses = CalibratedClassifierLOO(clone(nb)).fit(X, y, sample_weight).loo_log_loss_
+    losses = calibrated.loo_log_loss_
     plain = losses["plain"]
-    calibrated = losses["calibrated"]
-    text = f"Leave-one-out log loss: {plain:.4f} nats a row, {calibrated:.4f} after calibration. "
-    if calibrated >= _ENOUGH_GAIN * plain:  # the map is fitted to these rows, so a small gain is no reason for it
+    after = losses["calibrated"]
+    text = f"Leave-one-out log loss: {plain:.4f} nats a row, {after:.4f} after calibration. "
+    if after >= _ENOUGH_GAIN * plain:  # the map is fitted to these rows, so a small gain is no reason for it
         return f"{text}Calibration changes little: it is not needed for this model."
-    return f"{text}Calibration lowers it by {1 - calibrated / plain:.0%}: use CalibratedClassifierLOO, or --calibrate."
+    return f"{text}Calibration lowers it by {1 - after / plain:.0%}: use CalibratedClassifierLOO, or --calibrate."
 
 
 def accuracy(facts: Facts, predictions: Predictions, has_evidence: bool) -> str:
@@ -191,7 +202,10 @@ def calibration(facts: Facts) -> str:
     text = ""
     if not facts.is_calibrated:
         with contextlib.suppress(ValueError, TypeError):  # what cannot be calibrated
-            text = f"<p>{calibration_gain(facts.nb, facts.X, facts.y, facts.sample_weight)}</p>"
+            chosen = {} if facts.choice is None else facts.choice.estimators
+            calibrated = chosen.get("calibrated") if facts.nb is chosen.get("plain") else None
+            gain = calibration_gain(facts.nb, facts.X, facts.y, facts.sample_weight, facts.groups, calibrated)
+            text = f"<p>{gain}</p>"
     return reliability(facts.predictions, facts.positive, "Calibration") + text
 
 
@@ -210,4 +224,11 @@ def confusion(predictions: Predictions) -> str:
     table = pd.crosstab(true, predicted, values=weight, aggfunc="sum")
     # a class that is never predicted, or has no rows, has a line and a column of zeros
     table = table.reindex(index=predictions.classes, columns=predictions.classes).fillna(0).astype(weight.dtype)
-    return as_table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
+    if len(table) <= MAX_NAMED_COLUMNS:
+        return as_table(table.rename_axis(index=None, columns=None), "Confusion table", index=True)
+    # many columns: their headings are the numbers of the classes, which the lines have before their names
+    numbers = range(1, len(table) + 1)
+    table.index = pd.Index([f"{number} {label}" for number, label in zip(numbers, predictions.classes, strict=True)])
+    table.columns = pd.Index(numbers)
+    note = "<p class='soft'>The numbers at the top are those of the classes on the left.</p>"
+    return note + as_table(table, "Confusion table", index=True)

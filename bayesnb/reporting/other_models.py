@@ -7,10 +7,12 @@ import numpy as np
 from sklearn.base import clone
 
 from .. import estimators
-from ..analysis.comparison import Comparison, compare
+from ..analysis.comparison import Comparison, comparison_of
 from ..estimators._by_name import suits, variants_of
 from ..numerics.progress import tracked
-from ..posterior.loo import loo_in_analyses
+from ..posterior.loo import LooResult, loo_in_analyses
+
+_THIS = "this model"
 
 
 def candidates(kind: str, n: int, d: int) -> list[Any]:
@@ -33,13 +35,15 @@ def candidates(kind: str, n: int, d: int) -> list[Any]:
 
 
 def compared(
-    nb: Any, X: Any, y: np.ndarray, log_proba: np.ndarray, others: Any, sample_weight: Any = None
+    nb: Any, X: Any, y: np.ndarray, loo: LooResult, others: Any, sample_weight: Any = None, groups: Any = None
 ) -> Comparison | None:
     """The model beside others of the same cells; those that cannot take them or are the same are left out.
 
     Parameters
     ----------
-    log_proba : (n, c) leave-one-out log class probabilities of the model
+    nb : the model, fitted to the rows
+    loo : its leave-one-out
+    groups : (n,) labels of groups of rows that are left out together; None for none
     others : estimators by name, or "auto" for those that suit the cells
 
     Returns
@@ -47,9 +51,9 @@ def compared(
     the result of `compare`; None if no other model is left
     """
     is_automatic = isinstance(others, str)
-    # fitted models by name, and the leave-one-out tables (n, c) of all models so far
-    models = {}
-    tables = [log_proba]
+    # fitted models by name, first the model itself, and the leave-one-out of each
+    models = {_THIS: nb}
+    results = {_THIS: loo}
     candidates_by_name = _automatic_others(nb, X) if is_automatic else others
     # `tracked` yields the items, and shows on a terminal how many are done
     for name, other in tracked(candidates_by_name.items(), "other models", len(candidates_by_name), "models"):
@@ -57,19 +61,17 @@ def compared(
             with warnings.catch_warnings():
                 warnings.simplefilter("error")  # a model that fits with a warning is left out as one that fails
                 fitted = clone(other).fit(X, y, sample_weight)
-                table = loo_in_analyses(fitted, X, y, sample_weight).log_proba
+                result = loo_in_analyses(fitted, X, y, sample_weight, groups)
         except (ValueError, TypeError, Warning, ArithmeticError):
             continue
         # a model may have several names: one that predicts as an earlier one does is left out, unless it was asked for
-        if is_automatic and any(np.allclose(table, other) for other in tables):
+        if is_automatic and any(np.allclose(result.log_proba, other.log_proba) for other in results.values()):
             continue
         models[name] = fitted
-        tables.append(table)
-    if not models:
+        results[name] = result
+    if len(models) == 1:
         return None
-    # the model of the page comes first: a clone that is fitted, as all others are
-    models = {"this model": clone(nb).fit(X, y, sample_weight), **models}
-    return compare(models, X, y, sample_weight=sample_weight, fitted=True)
+    return comparison_of(models, results)
 
 
 def _automatic_others(nb: Any, X: Any) -> dict[str, Any]:

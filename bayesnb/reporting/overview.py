@@ -8,6 +8,7 @@ import pandas as pd
 
 from ..choice import PredictorChoice
 from ..numerics.arrays import is_sparse
+from ..posterior.loo import groups_in_words
 from .facts import Facts
 from .html import as_table, as_text
 from .predictions import Predictions
@@ -21,12 +22,19 @@ def header(title: str, facts: Facts) -> str:
         "Rows": f"{facts.n_rows:,}" + (f" ({facts.weights.describe()})" if facts.weights.are_given else ""),
         "Classes": classes_in_words(facts.predictions),
         "Missing cells": _missing_cells(facts.X),
-        "Groups of rows": "not known: rows are taken to be independent",
+        "Groups of rows": _groups_in_words(facts),
         "Prediction": _prediction_in_words(facts),
     }
     items = "".join(f"<dt>{name}</dt><dd>{as_text(text)}</dd>" for name, text in lines.items())
     code = as_text(" ".join(repr(facts.nb).split()))
     return f'<h1>{as_text(title)}</h1><p><code>{code}</code></p><dl class="facts">{items}</dl>'
+
+
+def _groups_in_words(facts: Facts) -> str:
+    """How many groups of rows there are and how large, or that nobody knows them."""
+    if facts.groups is None:
+        return "not known: rows are taken to be independent"
+    return f"{groups_in_words(facts.groups, len(facts.y))}, which are left out together"
 
 
 def classes_in_words(predictions: Predictions) -> str:
@@ -57,7 +65,7 @@ def _missing_cells(X: Any) -> str:
 def _prediction_in_words(facts: Facts) -> str:
     """Leave-one-out accuracy beside that of the most frequent class, and the area under a single ROC curve."""
     text = (
-        f"if each row is predicted from all other rows, {facts.loo.accuracy:.1%} get their own label; always "
+        f"if each row is predicted from {facts.other_rows}, {facts.loo.accuracy:.1%} get their own label; always "
         f"predicting the most frequent class is right for {facts.frequency_accuracy:.1%}"
     )
     if len(facts.predictions.curves) == 1:
@@ -88,7 +96,9 @@ def choice_of_model(choice: PredictorChoice | None) -> str:
     # what share of true probabilities its intervals were measured to hold, in words; plain has no such text
     of_intervals = getattr(choice.estimator, "interval_coverage", "")
     sentences = [f"Taken: {choice.kind}. {choice.reason}", *choice.notes, of_intervals]
-    text = "".join(f"<p class='soft'>{as_text(sentence)}</p>" for sentence in filter(None, sentences))
+    # a note begins with the line of a row, or the name of a model, in small letters
+    capitalised = [sentence[0].upper() + sentence[1:] for sentence in filter(None, sentences)]
+    text = "".join(f"<p class='soft'>{as_text(sentence)}</p>" for sentence in capitalised)
     return as_table(table, "Kinds of models") + text
 
 

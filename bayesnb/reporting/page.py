@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from importlib.resources import files
+from inspect import signature
 from string import Template
 from typing import Any, NamedTuple
 
@@ -70,6 +71,8 @@ def report(
     lines: Any = None,
     ids: Any = None,
     sample_weight: Any = None,
+    groups: Any = None,
+    feature_names: Any = None,
     n_copies: int | None = None,
     choice: PredictorChoice | None = None,
     test: Any = None,
@@ -100,6 +103,9 @@ def report(
     lines : (n,) the line of each row in its file, by which rows are named; by default the index of a data frame
     ids : (n,) names of the rows, which stand before their lines
     sample_weight : (n,) weights of the rows, as they were fitted; integers count rows, floats are importance
+    groups : (n,) labels of groups of rows that belong together, such as those of one person. They are left out
+        together, and are in one fold
+    feature_names : (d,) names of the features, such as words, where X has none
     n_copies : how many rows equal an earlier row in all columns of the table that X is from; by default they are
         counted over the columns of X and the labels
     choice : what `choose_predictor` returned, if it chose the model: the page shows what was taken and why
@@ -140,22 +146,23 @@ def report(
     try:
         check_is_fitted(estimator)
     except ValueError:  # it is not: a clone is, so that the estimator given does not change
-        estimator = clone(estimator).fit(X, y, sample_weight)
+        estimator = _fitted_clone(estimator, X, y, sample_weight, groups)
     with progress("report") as line:  # shown on a terminal while it lasts
         line.begin("leave-one-out")
-        loo = loo_in_analyses(estimator, X, y, sample_weight)  # each row predicted from all others
+        loo = loo_in_analyses(estimator, X, y, sample_weight, groups)  # each row predicted from all others
         line.begin("curves and cut-offs")
-        judged = _judged(estimator, X, y, sample_weight, loo, wishes, test)
+        judged = _judged(estimator, X, y, sample_weight, groups, loo, wishes, test)
         line.begin("importance of the features")
-        scores = importance(estimator, X, y, sample_weight, level=level)
+        scores = importance(estimator, X, y, sample_weight, groups=groups, level=level, feature_names=feature_names)
         line.begin("other models")
-        comparison = None if others is None else compared(estimator, X, y, loo.log_proba, others, sample_weight)
+        comparison = None if others is None else compared(estimator, X, y, loo, others, sample_weight, groups)
     # what the sections of the page are made of
     facts = Facts(
         nb=estimator,
         X=X,
         y=y,
         sample_weight=sample_weight,
+        groups=groups,
         positive=wishes.positive,
         level=level,
         loo=loo,
@@ -167,12 +174,19 @@ def report(
         row_names=_row_names(X, len(y), lines, ids),
         n_copies=number_of_copies(X, y) if n_copies is None else n_copies,
         choice=choice,
+        feature_names=feature_names,
     )
     cautions = tuple(cautions_of(facts))
     title = title or f"{type(estimator).__name__}: {facts.n_rows:,} rows, {len(facts.classes)} classes"
     with progress("page of the report"):
         page = _page(facts, title, cautions)
     return Report(page, loo.accuracy, loo.log_loss, cautions)
+
+
+def _fitted_clone(estimator: Any, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> Any:
+    """A fitted clone; a calibrated or discriminative one learns which rows belong together."""
+    learns_groups = "groups" in signature(estimator.fit).parameters
+    return clone(estimator).fit(X, y, sample_weight, **({"groups": groups} if learns_groups else {}))
 
 
 def _positive_of_report(positive: Any, classes: np.ndarray) -> Any:
@@ -189,9 +203,11 @@ class _Judged(NamedTuple):
     new_rows: Predictions | None
 
 
-def _judged(estimator: Any, X: Any, y: np.ndarray, sample_weight: Any, loo: Any, wishes: Wishes, test: Any) -> _Judged:
+def _judged(
+    estimator: Any, X: Any, y: np.ndarray, sample_weight: Any, groups: Any, loo: Any, wishes: Wishes, test: Any
+) -> _Judged:
     """Both predictions; new rows have the same cut-offs, with the one that the training rows have chosen."""
-    training = of_leave_one_out(estimator, X, y, sample_weight, loo, wishes)
+    training = of_leave_one_out(estimator, X, y, sample_weight, groups, loo, wishes)
     if test is None:
         return _Judged(training, None)
     new_X, new_y = test
@@ -226,7 +242,7 @@ def _page(facts: Facts, title: str, cautions: tuple[str, ...]) -> str:
     """
     from .. import __version__
 
-    of_leave_one_out_rows = "Each row was predicted from all others, with p(y) of all rows."
+    of_leave_one_out_rows = f"Each row was predicted from {facts.other_rows}, with p(y) of all rows."
     # by the name of the field in the template; a text is empty where there is nothing to say
     sections = {
         "careful": overview.careful(cautions),
@@ -251,6 +267,8 @@ def _page(facts: Facts, title: str, cautions: tuple[str, ...]) -> str:
         sections,
         title=as_text(title),
         header=overview.header(title, facts),
+        other_rows=facts.other_rows,
+        confusion_width=' class="full"' if len(facts.classes) > judging.MAX_NAMED_COLUMNS else "",
         exact="exact" if facts.loo.exact else "approximate",
         version=__version__,
         level=f"{facts.level:.0%}",

@@ -12,6 +12,9 @@ from ..analysis.roc import FoldScores, RocCurves, curves_of_scores, fold_scores,
 from ..discriminative.model import DiscriminativeNB
 from ..numerics.arrays import Bool, Float, Int, Scalar, Shaped
 from ..numerics.weights import RowWeights, row_weights
+from ..posterior.loo import group_places
+
+_N_FOLDS = 10  # of curves, where there are as many groups
 
 
 class Wishes(NamedTuple):
@@ -49,6 +52,7 @@ class Predictions:
     log_loss_error : standard error of the log loss
     curves : ROC and precision–recall curves by class: of the positive one of two classes, else of each class
     no_curves : why there are none; "" if there are
+    group : (n,) number of the group of each row; None where each row is alone
     cuts : the table of cut-offs; None with more than two classes, or if weights are importance
     """
 
@@ -60,6 +64,7 @@ class Predictions:
     curves: dict[Any, RocCurves] = field(default_factory=dict)
     no_curves: str = ""
     cuts: ThresholdTable | None = None
+    group: Int[np.ndarray, " n"] | None = None
 
     @property
     def labels(self) -> Shaped[np.ndarray, " n"]:
@@ -98,7 +103,9 @@ class Predictions:
 
     @property
     def accuracy_error(self) -> float:
-        """Standard error of the accuracy: √(a (1 − a)/n), with the effective number of rows for n."""
+        """Standard error of the accuracy: √(a (1 − a)/n), with the effective number of rows for n; or over groups."""
+        if self.group is not None:
+            return float(self.weights.terms(self.is_right.astype(float), self.group).standard_error()) / self.n
         return float(np.sqrt(self.accuracy * (1 - self.accuracy) / max(self.weights.effective, 1)))
 
     @property
@@ -114,12 +121,15 @@ class Predictions:
         return count.astype(int) if self.weights.are_counts else count
 
 
-def of_leave_one_out(estimator: Any, X: Any, y: Any, sample_weight: Any, loo: Any, wishes: Wishes) -> Predictions:
+def of_leave_one_out(
+    estimator: Any, X: Any, y: Any, sample_weight: Any, groups: Any, loo: Any, wishes: Wishes
+) -> Predictions:
     """Predictions of the training rows by leave-one-out, with curves from stratified folds.
 
     Parameters
     ----------
     estimator, X, y, sample_weight : the model and its training rows
+    groups : (n,) labels of groups of rows, which stay together in a fold; None for none
     loo : leave-one-out of these rows
     wishes : what is asked of cut-offs and curves
     """
@@ -130,10 +140,13 @@ def of_leave_one_out(estimator: Any, X: Any, y: Any, sample_weight: Any, loo: An
         log_proba=loo.log_proba,
         weights=weights,
         log_loss_error=loo.se / weights.total,
+        group=None if groups is None else group_places(groups, len(loo.index)),
     )
     # a discriminative model takes a second or more to fit: its rows are split into folds once
     n_repeats = 1 if isinstance(estimator, DiscriminativeNB) else None
-    scores_of_folds = partial(fold_scores, estimator, X, predictions.labels, sample_weight, n_repeats=n_repeats)
+    n_folds = _N_FOLDS if predictions.group is None else min(_N_FOLDS, int(predictions.group.max()) + 1)
+    settings: dict[str, Any] = {"groups": groups, "n_folds": n_folds, "n_repeats": n_repeats}
+    scores_of_folds = partial(fold_scores, estimator, X, predictions.labels, sample_weight, **settings)
     return _with_cuts(_with_curves(predictions, scores_of_folds, wishes), wishes)
 
 

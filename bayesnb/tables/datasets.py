@@ -38,6 +38,7 @@ class Dataset:
     sample_weight : (n,) the column of weights, if one was named: integers if it counts rows, floats if it is importance
     n_copies : how many rows of your file equal an earlier row in all columns; None if they were not compared
     ids : (n,) the cells of the column that names the rows, if one was named
+    groups : (n,) the cells of the column of groups, if one was named: rows with equal cells belong together
     """
 
     name: str
@@ -51,6 +52,7 @@ class Dataset:
     sample_weight: np.ndarray | None = None
     n_copies: int | None = None
     ids: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
 
 def load(name: str) -> Dataset:

@@ -300,7 +300,7 @@ class LabelledTable:
             return ""
         return self._weight.describe(weights)
 
-    def load(self, with_lines: bool = False, id_column: str | None = None) -> Dataset:
+    def load(self, with_lines: bool = False, id_column: str | None = None, group_column: str | None = None) -> Dataset:
         """All rows as one data set, with their labels and weights.
 
         Parameters
@@ -308,10 +308,12 @@ class LabelledTable:
         with_lines : True also finds the line of each row in a text file, which is then read again, and counts rows that
             equal an earlier one in all columns
         id_column : name of the column that names the rows, whose cells are kept; None for none
+        group_column : name of the column whose equal cells name rows that belong together; None for none
         """
-        if id_column is not None and id_column not in self._file.names:
-            similar = did_you_mean(id_column, self._file.names) or "."
-            raise TableError(f"{self.source} has no column {id_column!r} for --id{similar}")
+        for option, name in (("--id", id_column), ("--groups", group_column)):
+            if name is not None and name not in self._file.names:
+                similar = did_you_mean(name, self._file.names) or "."
+                raise TableError(f"{self.source} has no column {name!r} for {option}{similar}")
         # `_read_pieces` gives rows with a label as they stand in the file, and their features as a model takes them
         # of each piece, one below the other
         features = []
@@ -319,6 +321,7 @@ class LabelledTable:
         weights: list[Any] = []
         hashes = []
         ids = []
+        groups = []
         with progress("table", self.n_rows, "rows read") as line:
             for rows, X in self._read_pieces():
                 features.append(X)
@@ -329,6 +332,8 @@ class LabelledTable:
                     hashes.append(_hash_of_rows(rows))
                 if id_column is not None:
                     ids.append(rows[id_column].to_numpy(object))
+                if group_column is not None:
+                    groups.append(self._groups_of(rows, group_column))
                 line.advance(len(rows))
         X = pd.concat(features)
 
@@ -355,7 +360,17 @@ class LabelledTable:
             sample_weight=None if self._weight is None else np.concatenate(weights),
             n_copies=n_copies,
             ids=None if id_column is None else np.concatenate(ids),
+            groups=None if group_column is None else np.concatenate(groups),
         )
+
+    def _groups_of(self, rows: pd.DataFrame, name: str) -> np.ndarray:
+        """The cells of the column of groups, (n,); a TableError with the line of a missing one."""
+        cells = rows[name]
+        is_missing = cells.isna().to_numpy()
+        with errors_of(self._file):
+            if is_missing.any():
+                raise CellError(name, cells, is_missing, ", but each row with a label needs the group that it is of")
+        return cells.to_numpy(object)
 
 
 def _checked_target(file: Any, source: Any, target: str | None) -> str:
