@@ -51,7 +51,7 @@ from ..numerics.weights import row_weights
 from ..posterior.explanation import Contributions, odds_against
 from ..posterior.loo import LooResult, leave_out
 from ..posterior.predicted import Known, OfLogProba
-from ..sums.rows import batches
+from ..sums.rows import batches, single_threaded_products
 from .columns import ColumnLayout
 from .explanation import Terms, contributions_of
 from .leave_one_out import loo_log_proba
@@ -1007,6 +1007,7 @@ class DiscriminativeNB(OfLogProba, Saved, ClassifierMixin, BaseEstimator):
             _rows=log_p_by_all_rows,
         )
 
+    @single_threaded_products()  # as in `find_modes`
     def _log_mean_loo_proba(self, rows: Regression) -> np.ndarray:
         """log p(y = c | x_i, all other rows), (n, c), as a mean over the modes.
 

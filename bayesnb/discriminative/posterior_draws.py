@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..numerics.arrays import Float
+from ..sums.rows import single_threaded_products
 from .softmax_regression import (
     AbstractPrecision,
     Regression,
@@ -37,6 +38,7 @@ class Draws(NamedTuple):
     b: Float[np.ndarray, "s r m"]
 
 
+@single_threaded_products()  # as in `find_modes`
 def draw(rows: Regression, modes: tuple[WeightsMode, ...], n: int, seed: int = 0) -> Draws:
     """n draws of the weights w and the coefficients B of the regression from an approximation of their posterior.
 

@@ -35,7 +35,7 @@ from scipy.special import softmax
 
 from ..numerics.arrays import Float
 from ..numerics.progress import progress
-from ..sums.rows import batches
+from ..sums.rows import batches, single_threaded_products
 from .leave_one_out import loo_log_proba
 from .softmax_regression import (
     GAIN,
@@ -108,6 +108,7 @@ def log_share(mode: WeightsMode) -> float:
     return SHARES_POWER * (mode.log_evidence + mode.elpd)
 
 
+@single_threaded_products()  # threads for such small products wait for a core, on a busy machine 30 times as long
 def find_modes(rows: Regression) -> tuple[WeightsMode, ...]:
     """The fits of a softmax regression over which the prediction averages: one for each useful pair of prior scales.
 

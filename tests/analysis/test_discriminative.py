@@ -15,7 +15,7 @@ from scipy import optimize, sparse
 from sklearn.datasets import load_iris, load_wine
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import bayesnb
 from bayesnb import CategoricalNB, DiscriminativeNB, GaussianNB, MultinomialNB
@@ -26,6 +26,7 @@ from bayesnb.discriminative.leave_one_out import loo_log_proba
 from bayesnb.discriminative.posterior_draws import draw
 from bayesnb.discriminative.prior_lattice import find_mode, find_modes
 from bayesnb.discriminative.softmax_regression import (
+    ParameterPrecision,
     Regression,
     WeightsMode,
     contrasts,
@@ -173,6 +174,26 @@ def test_without_a_row_the_mode_moves_as_newtons_step_says(n: int, r: int, c: in
 
 
 # --- the columns ----------------------------------------------------------------------------------------------------
+
+
+def test_small_products_have_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads that wait for a core took 30 times the processor time of a fit on a busy machine."""
+    threads: list[int] = []
+    leverage = ParameterPrecision.leverage
+
+    def watched(self: ParameterPrecision, part: Any) -> np.ndarray:
+        threads.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return leverage(self, part)
+
+    monkeypatch.setattr(ParameterPrecision, "leverage", watched)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 2)), np.arange(80) % 2
+    with threadpool_limits(2, "blas"):
+        nb = DiscriminativeNB().fit(X, y)
+        n_of_fit = len(threads)
+        nb.loo(X, y)
+    assert 0 < n_of_fit < len(threads)
+    assert set(threads) == {1}
 
 
 def test_columns_leave_their_row_and_new_rows_take_all() -> None:
