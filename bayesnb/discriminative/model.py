@@ -13,7 +13,7 @@ levels. Sparse rows of counts are one column, and z has the principal axes of th
 Exact leave-one-out makes t_i a prediction of row i by all other rows. The weights can therefore be fitted to the rows
 that the densities were fitted to. New rows take the densities of all rows. Leaving row i out lowers the density of its
 own class. A negative weight would read the label from that, so the weights are positive. z involves no label, so its
-coefficients may have any sign. The scales of both priors are averaged over: see `prior_lattice`.
+coefficients may have any sign. The scales of both priors are averaged over: see `prior_grid`.
 
 References
 ----------
@@ -56,7 +56,7 @@ from .columns import ColumnLayout
 from .explanation import Terms, contributions_of
 from .leave_one_out import loo_log_proba
 from .posterior_draws import draw
-from .prior_lattice import SHARES_POWER, find_modes
+from .prior_grid import SHARES_POWER, find_modes
 from .softmax_regression import Regression, contrasts, numpyro_model
 from .training_rows import TrainingRows, sample_of, training_rows
 

@@ -24,7 +24,7 @@ from bayesnb.discriminative import model
 from bayesnb.discriminative.checking import weight_rows
 from bayesnb.discriminative.leave_one_out import loo_log_proba
 from bayesnb.discriminative.posterior_draws import draw
-from bayesnb.discriminative.prior_lattice import find_mode, find_modes
+from bayesnb.discriminative.prior_grid import find_mode, find_modes
 from bayesnb.discriminative.softmax_regression import (
     ParameterPrecision,
     Regression,
