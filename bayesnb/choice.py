@@ -39,6 +39,7 @@ _NEAR_BEST = 0.01  # nats a row that plain may lose: less than what makes a prob
 _MIN_ROWS = 30  # below, log losses of the three models say little
 _MIN_CLASS_ROWS = 10
 _MIN_PLAIN_ROWS = 100  # below, rows that plain is wrongly certain of may be missing
+_LEAST_DIFFERENCE = 5e-4  # nats a row, below which nobody asks which row makes a difference
 _LARGE_SHARE = 1 / 3  # of a difference that one row makes, above which it is said
 _EXACTNESS = {
     "plain": "exact",
@@ -334,7 +335,7 @@ def _notes(rows: _Rows, log_p: dict[str, np.ndarray], table: pd.DataFrame, row_n
         yield "no model predicts better than class frequencies: the columns say little about the label."
     best = str(loss.idxmin())
     for name in log_p:
-        if name == best:
+        if name == best or loss[name] - loss[best] < _LEAST_DIFFERENCE:
             continue
         row = _largest_row(rows, log_p[best] - log_p[name])  # its position, and its share in the difference
         if row.share >= _LARGE_SHARE:

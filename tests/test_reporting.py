@@ -10,6 +10,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 import bayesnb
 from bayesnb import cli
@@ -429,3 +433,31 @@ def test_it_reads_well_in_a_browser(driver: Any, width: int, scheme: str, tmp_pa
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", media | {"media": "print"})  # on paper dark on white
     found = driver.execute_script("const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]")
     assert found == ["rgb(255, 255, 255)", "rgb(0, 0, 0)"]
+
+
+@pytest.mark.parametrize("is_fitted", [True, False])
+def test_of_a_pipeline_the_last_step_is_reported_with_words_as_features(is_fitted: bool) -> None:
+    texts = [
+        "win money now",
+        "money for free",
+        "free cash win",
+        "lunch at noon",
+        "notes of the lunch",
+        "a lunch now",
+    ] * 3
+    y = np.array([1, 1, 1, 0, 0, 0] * 3)
+    weight = np.arange(18) % 3 + 1
+    pipeline = make_pipeline(CountVectorizer(), bayesnb.MultinomialNB())
+    fitted = clone(pipeline).fit(texts, y, multinomialnb__sample_weight=weight)
+    page = bayesnb.report(
+        fitted if is_fitted else pipeline, texts, y, sample_weight=weight, others=None, test=(texts[:6], y[:6])
+    )
+    words = fitted[0].get_feature_names_out()
+    inner = bayesnb.report(
+        fitted[-1], fitted[0].transform(texts), y, sample_weight=weight, others=None, feature_names=words
+    )
+    assert (page.accuracy, page.log_loss) == (inner.accuracy, inner.log_loss)
+    assert "money" in Words(page.html).text
+    assert any("steps of the pipeline" in warning for warning in page.warnings)
+    with pytest.raises(TypeError, match="report"):
+        bayesnb.report(make_pipeline(CountVectorizer(), LogisticRegression()), texts, y)

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..numerics.supports import is_single, shortened
 
 
-def _is_pipeline(estimator: Any) -> bool:
+def is_pipeline(estimator: Any) -> bool:
     """Whether it is a pipeline of scikit-learn, whose module loads only where someone asks."""
     from sklearn.pipeline import Pipeline
 
@@ -47,7 +47,7 @@ def names_of_output(transformer: Any) -> np.ndarray:
     """
     named = transformer
     # the last step of a pipeline may be a classifier, which makes no columns
-    if _is_pipeline(transformer) and not hasattr(transformer[-1], "transform"):
+    if is_pipeline(transformer) and not hasattr(transformer[-1], "transform"):
         named = transformer[:-1]
     try:
         return named.get_feature_names_out()
@@ -80,7 +80,7 @@ def last_estimator(estimator: Any, feature_names: Any = None) -> LastEstimator:
     estimator : a fitted estimator, or a fitted pipeline that ends in one
     feature_names : names that the user gives, which come first
     """
-    if not _is_pipeline(estimator):
+    if not is_pipeline(estimator):
         return LastEstimator(estimator, feature_names)
     model = estimator[-1]
     check_is_fitted(model)
@@ -117,6 +117,6 @@ def last_step(estimator: Any, X: Any, feature_names: Any = None) -> LastStep:
     """
     model, names = last_estimator(estimator, feature_names)
     rows = X
-    if _is_pipeline(estimator) and len(estimator.steps) > 1:
+    if is_pipeline(estimator) and len(estimator.steps) > 1:
         rows = estimator[:-1].transform(X)
     return LastStep(model, rows, names)

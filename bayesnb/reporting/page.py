@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..analysis.importance import importance
 from ..analysis.roc import positive_label
 from ..choice import PredictorChoice
+from ..estimators._named import is_pipeline, last_step
 from ..estimators._suited import check_own
 from ..io import replace_file
 from ..numerics.arrays import Scalar
@@ -27,6 +28,11 @@ from .facts import Facts
 from .html import as_text
 from .other_models import compared
 from .predictions import Predictions, Wishes, of_leave_one_out, of_new_rows
+
+_OF_PIPELINES = (
+    "The steps of the pipeline before the model were fitted to all rows. A step that learns from labels, such as a "
+    "selection of features, makes all figures too good: judge the model on other rows."
+)
 
 
 @dataclass(frozen=True)
@@ -92,8 +98,9 @@ def report(
 
     Parameters
     ----------
-    estimator : an estimator of bayesnb. If it is not fitted, a clone is fitted to X and y; the estimator does not
-        change
+    estimator : an estimator of bayesnb, or a pipeline that ends in one: the page is about the last step, and the other
+        steps make its rows and name its features. If it is not fitted, a clone is fitted to X and y; the estimator does
+        not change
     X, y : its training rows and labels
     title : title of the page, by default the name of the model
     contract : how the columns were used, as returned by `describe`; by default that of the model, if it has one
@@ -128,7 +135,8 @@ def report(
     >>> page.html.startswith("<!DOCTYPE html>"), "http" in page.html.replace("http://www.w3.org", "")
     (True, False)
     """
-    check_own(estimator, "report", method="loo")  # TypeError, with advice, unless the estimator can do that
+    # TypeError, with advice, unless the model can do that
+    check_own(estimator[-1] if is_pipeline(estimator) else estimator, "report", method="loo")
     check_level(level)  # ValueError unless between 0 and 1
     y = np.asarray(y)
     class_labels = np.unique(y)
@@ -147,6 +155,11 @@ def report(
         check_is_fitted(estimator)
     except ValueError:  # it is not: a clone is, so that the estimator given does not change
         estimator = _fitted_clone(estimator, X, y, sample_weight, groups)
+    has_other_steps = is_pipeline(estimator) and len(estimator) > 1
+    if test is not None:
+        new_X, new_y = test
+        test = last_step(estimator, new_X).X, new_y
+    estimator, X, feature_names = last_step(estimator, X, feature_names)
     with progress("report") as line:  # shown on a terminal while it lasts
         line.begin("leave-one-out")
         loo = loo_in_analyses(estimator, X, y, sample_weight, groups)  # each row predicted from all others
@@ -177,6 +190,8 @@ def report(
         feature_names=feature_names,
     )
     cautions = tuple(cautions_of(facts))
+    if has_other_steps:
+        cautions = (*cautions, _OF_PIPELINES)
     title = title or f"{type(estimator).__name__}: {facts.n_rows:,} rows, {len(facts.classes)} classes"
     with progress("page of the report"):
         page = _page(facts, title, cautions)
@@ -185,8 +200,13 @@ def report(
 
 def _fitted_clone(estimator: Any, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> Any:
     """A fitted clone; a calibrated or discriminative one learns which rows belong together."""
-    learns_groups = "groups" in signature(estimator.fit).parameters
-    return clone(estimator).fit(X, y, sample_weight, **({"groups": groups} if learns_groups else {}))
+    model, step = estimator, ""  # a pipeline gives its last step what is called by the name of the step
+    if is_pipeline(estimator):
+        model, step = estimator[-1], f"{estimator.steps[-1][0]}__"
+    settings = {f"{step}sample_weight": sample_weight}
+    if "groups" in signature(model.fit).parameters:
+        settings[f"{step}groups"] = groups
+    return clone(estimator).fit(X, y, **settings)
 
 
 def _positive_of_report(positive: Any, classes: np.ndarray) -> Any:
