@@ -89,7 +89,7 @@ class CalibratedClassifierLOO(AbstractCalibrated):
         | {"loo_log_loss_", "n_copies_"}
     )
     interval_coverage = (
-        "of 90 % intervals of calibrated models, 51 % to 97 % held the true probability in simulated tables of 100 and "
+        "of 90 % intervals of calibrated models, 52 % to 95 % held the true probability in simulated tables of 100 and "
         "400 rows (docs/guide/sharper.md)."
     )
     _lacks = " (its probabilities are calibrated, so it has no evidence of its own; ask `estimator_`, without the map)"
