@@ -78,6 +78,7 @@ def test_the_rule(losses: tuple[float, ...], few: str, kind: str) -> None:
     assert _taken(dict(zip(names, losses, strict=True)), few, is_plain_trusted=True).kind == kind
 
 
+@pytest.mark.slow
 def test_plain_is_not_taken_of_few_rows() -> None:
     losses = {"class frequencies": 0.69, "plain": 0.40, "calibrated": 0.50, "discriminative": 0.49}
     taken = _taken(losses, "", is_plain_trusted=False)
@@ -106,6 +107,7 @@ def test_few_rows_take_the_calibrated_model(n_rows: tuple[int, int], reason: str
     assert {*choice.estimators} == {"plain", "calibrated"}
 
 
+@pytest.mark.slow
 def test_copies_groups_and_counts_are_rows_once_each_in_their_way() -> None:
     X, y = copied_columns(28)
     copies = np.repeat(np.arange(28), 3)

@@ -174,6 +174,7 @@ def test_selection_with_forced_columns(capsys):
 
 
 @pytest.mark.parametrize("command", ["fit", "check", "report"])
+@pytest.mark.slow
 def test_a_calibrated_model_is_made(command, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(
         "bayesnb.calibration.leave_one_out.CalibratedClassifierLOO.check", lambda nb, *_, **__: Checked(nb)
@@ -201,6 +202,7 @@ def test_a_calibrated_model_is_made(command, tmp_path, capsys, monkeypatch):
         assert "<code>CalibratedClassifierLOO(estimator=MixedNB())</code>" in model.read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_all_models_that_fit_are_tried(capsys):
     assert cli.main(["compare", "penguins", "--drop", "year,island"]) == 0
     out = capsys.readouterr().out

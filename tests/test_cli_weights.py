@@ -63,6 +63,7 @@ def test_a_fit_to_weights_is_that_of_sample_weight(path: str, tmp_path: Path, ca
     np.testing.assert_allclose(nb.predict_proba(ROWS[FEATURES]), want.predict_proba(ROWS[FEATURES]), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_column_of_weights_is_no_feature_in_any_command(path: str, tmp_path: Path, capsys: Any) -> None:
     said = f"weights count {ROWS['n'].sum()} rows"
     flags = ["--target", "kind", "--counts", "n", "--drop", "w"]

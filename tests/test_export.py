@@ -9,6 +9,7 @@ import bayesnb
 from bayesnb.families import BetaNegativeBinomial, DirichletClasses, GammaPoisson, OneClass
 from bayesnb.models.naive_bayes import NaiveBayes
 
+from .estimators_table import mostly_slow
 from .laws import FAMILIES, C, D, N
 
 POSTERIORS = {family.name: family for family in FAMILIES} | {"kernel_density": "posterior", "known_bandwidth": "nrd0"}
@@ -26,7 +27,7 @@ def case(name: str) -> tuple[NaiveBayes, np.ndarray]:
 
 
 @pytest.mark.parametrize("batch", ["n", pytest.param("5", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", POSTERIORS)
+@pytest.mark.parametrize("name", mostly_slow(POSTERIORS, lambda name: name != "kernel_density"))
 def test_a_prediction_is_written_and_read(name: str, batch: str) -> None:
     posterior, x = case(name)
     (block,) = posterior.blocks

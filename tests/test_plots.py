@@ -34,6 +34,8 @@ from bayesnb.check.report import CheckReport, CheckRow
 from bayesnb.plots._common import PALETTE, distinct_names, fitted_names
 from bayesnb.posterior.intervals import means_and_intervals
 
+from .estimators_table import mostly_slow, these
+
 LONG = "a name of a feature, a level or a class that is longer than any line, and ends with "
 NAMES: dict[str, tuple[tuple[str, ...], ...]] = {  # classes, features and levels
     "plain": (("ape", "bee", "cat"), ("one", "two", "three", "four"), ("p", "q", "r")),
@@ -149,7 +151,7 @@ EVERY: dict[str, tuple[str, Callable[..., Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", mostly_slow(EVERY, these("nomogram", "feature_weights", "comparison")))
 def test_names_are_whole_and_nothing_overlaps(name: str) -> None:
     """On dark and light Axes. Dollars are no mathematics, an underscore hides nothing, a long name lacks its middle.
 
@@ -434,7 +436,9 @@ def test_effects_that_do_not_stand_alone_are_refused(ax: Any) -> None:
         plots.feature_effect(models()["levels"][0], levels, "one", ax=ax)
 
 
-@pytest.mark.parametrize("nb", [bayesnb.GaussianNB(), bayesnb.DiscriminativeNB()], ids=str)
+@pytest.mark.parametrize(
+    "nb", mostly_slow([bayesnb.GaussianNB(), bayesnb.DiscriminativeNB()], these("GaussianNB()")), ids=str
+)
 def test_regions_are_those_of_predict_and_boundaries_where_two_classes_tie(nb: Any, ax: Any) -> None:
     _, X, y = models()["two"]
     nb.fit(X, y)
@@ -500,6 +504,7 @@ def test_the_nomogram_of_a_calibrated_model_ends_at_the_calibrated_odds(ax: Any)
     assert total[0, 0] < bar.get_xdata()[0] < total[2, 0]
 
 
+@pytest.mark.slow
 def test_the_nomogram_of_a_discriminative_model_adds_up_to_its_odds(ax: Any) -> None:
     X, y = data("real")
     nb = bayesnb.DiscriminativeNB().fit(X, y)
@@ -674,6 +679,7 @@ def test_bad_input_is_named_and_leaves_no_figure() -> None:
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_what_is_not_one_naive_bayes_model_is_refused(nb: Any, suited: tuple[str, ...], advice: str, ax: Any) -> None:
     _, X, y = models()["yes/no"]
     for name in ("prior_to_posterior of classes", "parameter_intervals", "smoothing_path", "prior", "nomogram"):

@@ -106,6 +106,7 @@ def test_the_page_says_what_the_model_says(tmp_path: Path) -> None:
     assert (tmp_path / "page.html").read_text("utf-8") == made().html
 
 
+@pytest.mark.slow
 def test_a_contract_and_title_of_ones_own() -> None:
     X, y = table()
     column = Column("fever", "numbers", "all cells are numbers", 9, 0.5, "37", "look here")
@@ -118,6 +119,7 @@ def test_a_contract_and_title_of_ones_own() -> None:
     assert "Which model is preferred" not in said
 
 
+@pytest.mark.slow
 def test_the_rarest_classes_are_named_and_nomograms_are_of_the_classes_of_their_captions() -> None:
     rng = np.random.default_rng(1)
     y = np.repeat(np.arange(10), [30, 19, 18, 17, 16, 15, 14, 13, 12, 3])
@@ -158,6 +160,7 @@ def test_warnings_name_what_is_wrong() -> None:
     assert "The model predicts with estimate='mle', which leave-one-out ignores." in plugged
 
 
+@pytest.mark.slow
 def test_copies_are_counted_over_all_columns_of_the_file(tmp_path: Path) -> None:
     """Equal rows of coarse features are of several people if their names differ."""
     rng = np.random.default_rng(0)
@@ -203,6 +206,7 @@ def test_figures_take_the_colour_of_the_page_and_leave_settings_alone() -> None:
     assert "#ffffff" not in svg and "#000000" not in svg
 
 
+@pytest.mark.slow
 def test_the_page_shows_what_was_taken_and_why(tmp_path: Path) -> None:
     X, y = table()
     X.assign(label=y).to_csv(tmp_path / "t.csv", index=False)
@@ -230,6 +234,7 @@ def test_the_first_lines_say_what_the_rows_are() -> None:
     assert f"area under the ROC curve {curves.roc_auc.value:.3f} ({curves.roc_auc.low:.3f}" in text
 
 
+@pytest.mark.slow
 def test_curves_cuts_and_effects_are_those_of_the_functions() -> None:
     X, y = table()
     nb = bayesnb.MixedNB().fit(X, y)
@@ -306,6 +311,7 @@ def test_features_of_arrays_may_be_named() -> None:
     assert "free = " in text and "feature 0" not in text
 
 
+@pytest.mark.slow
 def test_priors_and_evidence_are_shown_of_few_rows_alone() -> None:
     X, y = table()
     assert "From prior to posterior" in made().html and "log evidence" in made().html
@@ -318,6 +324,7 @@ def test_priors_and_evidence_are_shown_of_few_rows_alone() -> None:
 @pytest.mark.parametrize(
     "nb", [bayesnb.CalibratedClassifierLOO(bayesnb.MixedNB()), bayesnb.DiscriminativeNB()], ids=str
 )
+@pytest.mark.slow
 def test_rows_are_explained_with_the_odds_of_the_model(nb: Any) -> None:
     X, y = table()
     page = bayesnb.report(nb, X, y, others=None)

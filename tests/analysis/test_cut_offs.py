@@ -77,6 +77,7 @@ def test_counts_are_repeated_rows() -> None:
 
 
 @pytest.mark.parametrize("name", ["sensitivity", "specificity", "ppv", "net_benefit"])
+@pytest.mark.slow
 def test_intervals_hold_their_level(name: str) -> None:
     """Over tables, 90 % intervals hold the numbers of a million rows in 90 % of the tables, within three errors."""
     rng = np.random.default_rng(0)

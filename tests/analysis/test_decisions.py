@@ -27,6 +27,8 @@ from bayesnb import (
 )
 from bayesnb.analysis.decisions import cost_threshold, moved_prior
 
+from ..estimators_table import mostly_slow
+
 
 @pytest.fixture(scope="module")
 def halves():
@@ -130,6 +132,7 @@ CLASSIFIERS = {
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.slow
 def test_a_moved_model_is_as_good_as_a_fit_there(name, rng):
     """Rows drawn anew with another share of the classes."""
     few, even = drawn_rows(rng, 4000, 0.06), drawn_rows(rng, 4000, 0.5)
@@ -144,7 +147,7 @@ def test_a_moved_model_is_as_good_as_a_fit_there(name, rng):
     assert set(moved.predict(X)) == {"no", "yes"}
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("name", mostly_slow(CLASSIFIERS, lambda name: name != "discriminative"))
 def test_there_and_back(name, rng):
     X, y = drawn_rows(rng, 200, 0.3)
     fitted = clone(CLASSIFIERS[name]).fit(X, y)

@@ -226,6 +226,7 @@ def test_a_suppressor_and_an_exclusive_or_are_seen() -> None:
         assert sharp.score(X[200:], label[200:]) > 0.85 > plain.score(X[200:], label[200:]) + 0.1
 
 
+@pytest.mark.slow
 def test_undeclared_copies_are_one_row_and_leave_together() -> None:
     """Rows with fractions: copies, their sum as an importance, and copies in one group."""
     X, y = wine()
@@ -390,6 +391,7 @@ def test_importance_knows_the_columns_that_matter() -> None:
     assert table["information"].to_dict() == pytest.approx(own["information"].to_dict())
 
 
+@pytest.mark.slow
 def test_approximate_leave_one_out() -> None:
     X, y = wine()
     X, y = X[:60], y[:60]
@@ -414,6 +416,7 @@ def test_approximate_leave_one_out() -> None:
         _ = nb.log_evidence_
 
 
+@pytest.mark.slow
 def test_draws_and_intervals() -> None:
     X, y = wine()
     X = X[:, :4]
@@ -426,6 +429,7 @@ def test_draws_and_intervals() -> None:
     assert 0.75 < inside.mean() < 0.9
 
 
+@pytest.mark.slow
 def test_saved_piped_and_in_sets(tmp_path: Path) -> None:
     X, y = mixed()
     nb = DiscriminativeNB().fit(X, y)

@@ -32,6 +32,7 @@ def test_weights_are_the_coefficients_sorted_by_size(yes_no):
     assert (middle["low"] < middle["weight"]).all() and (middle["weight"] < middle["high"]).all()
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_the_log_odds_of_betas(yes_no):
     """w = logit θ₁ − logit θ₀ of two independent betas: quantiles of direct draws, at 5 Monte Carlo standard errors."""
     X, y = yes_no

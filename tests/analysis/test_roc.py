@@ -21,12 +21,14 @@ def signal(n: int = 200, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("d", [2, 20])
+@pytest.mark.slow
 def test_noise_has_an_area_of_a_half(d: int) -> None:
     """The mean over tables is .5 but for its standard error."""
     areas = np.array([on_noise(GaussianNB(), 50, d, seed, n_repeats=1) for seed in range(50)])
     assert abs(areas.mean() - 0.5) < AREA_TOLERANCE + 2 * areas.std() / np.sqrt(len(areas))
 
 
+@pytest.mark.slow
 def test_pooled_leave_one_out_ranks_rows_by_their_own_label() -> None:
     """On the same noise the area over all leave-one-out predictions is far below a half: why there are folds."""
     areas = [on_noise(GaussianNB(), 20, 2, seed, n_repeats=1) for seed in range(40)]
@@ -44,6 +46,7 @@ def test_noise_has_an_area_of_a_half_whatever_the_model(nb: Any) -> None:
     assert abs(areas.mean() - 0.5) < AREA_TOLERANCE + 2 * areas.std() / np.sqrt(len(areas))
 
 
+@pytest.mark.slow
 def test_with_signal_the_area_is_that_of_new_rows() -> None:
     results = np.array([with_signal(GaussianNB(), 60, 10, seed, n_repeats=1) for seed in range(30)])
     of_folds, of_new_rows = results.mean(0)

@@ -59,6 +59,7 @@ PARTS = {
     "sharper": Part("trust", SHARPER, SHARP, f"{QUICK}/sharper.csv.gz"),
     "sharper-page": Part("sharper", SHARPER, "--csv {out}/sharper.csv.gz", "--csv {docs}/data/sharper.csv.gz"),
     "sharper-simulated": Part("sharper", SHARPER, "--simulated --seeds 6", "--simulated --seeds 1"),
+    "sharper-sampled": Part("sharper", SHARPER, "--sampled --seeds 6", "--sampled --seeds 1"),
     "auto": Part(
         "auto", SHARPER, "--splits 3 --csv {out}/auto.csv.gz", "--tables wine --sizes 50 --csv {out}/auto.csv.gz"
     ),
@@ -70,6 +71,7 @@ PARTS = {
     "cluster": Part("cluster", SCALE, "--repeats 3 --turns 1", "--gigabytes 0.04 --workers 1 --repeats 1 --turns 1"),
     "cluster-2gb": Part("cluster", SCALE, "--gigabytes 2 --repeats 4"),
     "mutations": Part("mutations", CHECK),
+    "wide": Part("wide", BENCHMARKS, "", "--repeats 1 --scale 0.01"),
     "left-out": Part("left_out", "robustness.md", "", ""),
     "first-check": Part("first_check", CHECK, "", "--repeats 1"),
     "power": Part("power", CHECK, "", "--repeats 1 --rows 10 --draws 1000"),

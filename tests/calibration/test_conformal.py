@@ -300,7 +300,7 @@ def refitted_p_values(nb, frame, y, new, folds):
 
 
 @pytest.mark.parametrize("nb", MESSY, ids=["auto", "matrix", "pooled"])
-@pytest.mark.parametrize("are_grouped", [False, True])
+@pytest.mark.parametrize("are_grouped", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_many_models_at_a_time_are_refits(nb, are_grouped, messy_table):
     """Also with an outlier, without which the sums lose their digits; and where classes share a variance."""
     frame, y, new = messy_table

@@ -54,6 +54,7 @@ def test_the_map_is_that_of_the_table(weighted, cancer):
     np.testing.assert_allclose(fitted.decision_function(X_new), log_odds, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_copies_leave_together_and_count_once():
     """Every row five times: the map is that of the table without all five copies, with one row for the five."""
     X, y = load_digits(return_X_y=True)
@@ -107,6 +108,7 @@ def test_copies_are_one_term_of_the_standard_error():
     assert result.se > 3.5 * apart.se
 
 
+@pytest.mark.slow
 def test_copies_of_whole_numbers_may_be_chance():
     """Two columns of yes and no have four kinds of rows: equal rows are no copies."""
     rng = np.random.default_rng(0)
@@ -120,6 +122,7 @@ def test_copies_of_whole_numbers_may_be_chance():
 
 
 @pytest.mark.parametrize("c", [2, 3])
+@pytest.mark.slow
 def test_a_row_leaves_the_map(c):
     """Weighted draws against maps that are fitted to the other rows of the table: within .01 nats of 40 rows."""
     rng = np.random.default_rng(c)

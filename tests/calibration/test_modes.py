@@ -248,6 +248,7 @@ def test_predictions_are_those_of_weighted_draws(seed):
 
 
 @pytest.mark.parametrize("c", tables([3], [2, 4]))
+@pytest.mark.slow
 def test_relabelled_classes_get_the_same(c):
     rng = np.random.default_rng(c)
     p = softmax(2 * rng.normal(size=(120, c)), axis=1)

@@ -151,7 +151,7 @@ def test_the_summary_is_the_map_in_the_units_of_log_p():
     assert gap < 0.01
 
 
-@pytest.mark.parametrize("c", [2, 20])
+@pytest.mark.parametrize("c", [2, pytest.param(20, marks=pytest.mark.slow)])
 def test_never_0_or_1_or_nan(c):
     """A perfect model of tables of 0 and 1, and new rows that it gets wrong."""
     rng = np.random.default_rng(0)
@@ -171,6 +171,7 @@ def test_never_0_or_1_or_nan(c):
     assert (p < 1).all()
 
 
+@pytest.mark.slow
 def test_a_weight_is_as_many_rows_and_a_group_of_copies_is_one():
     rng = np.random.default_rng(0)
     p = np.exp(log_table(rng, 200, 3))

@@ -215,6 +215,7 @@ def has_an_empty_level(cells, y):
 
 
 @pytest.mark.parametrize("alpha", mostly_slow([1e-3, 0.01, 0.05], lambda alpha: alpha == 0.01))
+@pytest.mark.slow
 def test_draws_of_small_concentrations_follow_their_marginals(alpha):
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 3, (10, 3)), np.arange(10) % 2
@@ -367,6 +368,7 @@ def test_false_alarms_are_as_rare_as_claimed(yes_no, rng):
 
 
 @pytest.mark.parametrize("scores", [False, True])
+@pytest.mark.slow
 def test_tests_of_uniform_variables_raise_few_alarms_and_see_a_spread(scores, rng):
     """500 runs at 10 %: more than 75 alarms have probability 1e-4. The spread is found by normal scores alone."""
     u = {"a": rng.random((500, 400, 3)), "b": rng.random((500, 400, 2))}

@@ -73,6 +73,7 @@ def calibrated(family: Family, change: Change, **settings: Any) -> Any:
 
 # each of them takes seconds, most of them to compile: by default a Bernoulli model stands for all
 @pytest.mark.parametrize("family", mostly_slow(FAMILIES, lambda f: f.name == "bernoulli"), ids=lambda f: f.name)
+@pytest.mark.slow
 def test_ranks_are_uniform(family: Family) -> None:
     row = calibrated(family, exact)
     assert row.passed, row

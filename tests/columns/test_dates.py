@@ -111,6 +111,7 @@ def test_what_is_no_date_is_refused():
     assert bayesnb.describe(times)["ordered"].warning == "ordered=levels uses it"
 
 
+@pytest.mark.slow
 def test_fit_and_predict_read_alike(tmp_path: Path, capsys):
     """The order is that of the training file, though the new one does not show it; later rows have another year."""
     written = TABLE.assign(ordered=WHEN.sort_values().dt.strftime("%d/%m/%Y").to_numpy())

@@ -193,6 +193,7 @@ def test_fractional_weights_leave_at_most_one_unit_out(rng: np.random.Generator)
 
 
 @pytest.mark.parametrize("prior", mostly_slow(["data", "given", "given, data"], these("given", "given, data")))
+@pytest.mark.slow
 def test_bayes_identity_with_data_behind_the_prior_and_with_a_given_bandwidth(prior: str, x64: None) -> None:
     this = case(FAMILY)
     parts = slice(9), slice(9, None)

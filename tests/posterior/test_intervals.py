@@ -273,7 +273,7 @@ def table_of_many_classes(rng: np.random.Generator, n_of_class: int) -> tuple[np
 @pytest.mark.parametrize(
     "nb", [GaussianNB(), GaussianNB(variance="pooled"), TIED, GaussianDA()], ids=["own", "pooled", "tied", "matrix"]
 )
-@pytest.mark.parametrize("n_of_class", [2, 8])
+@pytest.mark.parametrize("n_of_class", [2, pytest.param(8, marks=pytest.mark.slow)])
 def test_intervals_of_many_classes_are_those_of_draws(nb: Any, n_of_class: int, rng: np.random.Generator) -> None:
     """Of classes that a row may belong to, 90 % of other draws are inside, also where few rows skew the log joint."""
     X, y = table_of_many_classes(rng, n_of_class)

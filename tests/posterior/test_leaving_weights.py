@@ -170,7 +170,7 @@ def log_joint_without(nb, fitted, X, y, weight, others, row, prior):
 
 
 @pytest.mark.parametrize("prior", ["kept", "refit"])
-@pytest.mark.parametrize("together", [1, 2])
+@pytest.mark.parametrize("together", [1, pytest.param(2, marks=pytest.mark.slow)])
 @EACH_CASE
 @pytest.mark.filterwarnings("ignore:`sample_weight` has a float type")
 def test_nine_digits_remain_beside_any_weight(name, together, prior):
