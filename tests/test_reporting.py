@@ -252,6 +252,7 @@ def test_curves_cuts_and_effects_are_those_of_the_functions() -> None:
     assert "ROC curve, training rows" in html and "Precision–recall curve, training rows" in html
 
 
+@pytest.mark.slow
 def test_groups_stay_together_and_are_named(tmp_path: Path, capsys: Any) -> None:
     """Each person has four rows that say the same: without the groups the other rows tell the answer."""
     rng = np.random.default_rng(0)
@@ -335,6 +336,7 @@ def test_rows_are_explained_with_the_odds_of_the_model(nb: Any) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_page_judges_rows_that_the_model_has_not_seen(tmp_path: Path, capsys: Any) -> None:
     X, y = table()
     frame = X.assign(label=y, patient=[f"p{i:03d}" for i in range(len(y))])
@@ -442,7 +444,7 @@ def test_it_reads_well_in_a_browser(driver: Any, width: int, scheme: str, tmp_pa
     assert found == ["rgb(255, 255, 255)", "rgb(0, 0, 0)"]
 
 
-@pytest.mark.parametrize("is_fitted", [True, False])
+@pytest.mark.parametrize("is_fitted", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_of_a_pipeline_the_last_step_is_reported_with_words_as_features(is_fitted: bool) -> None:
     texts = [
         "win money now",

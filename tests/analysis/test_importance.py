@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse, stats
-from sklearn.pipeline import make_pipeline
 
 import bayesnb
 from bayesnb import drop_in
@@ -187,8 +186,6 @@ def test_what_is_out_of_range_is_named() -> None:
     ):
         with pytest.raises(TypeError, match=r"`estimator` is drop_in\.GaussianNB; .*`estimator\.bayes_`"):
             call()
-    with pytest.raises(TypeError, match="`estimator` is Pipeline; report needs"):
-        bayesnb.report(make_pipeline(nb), REAL, LABELS)
     with pytest.raises(ValueError, match=r"importance\(estimator, X, y\)"):
         bayesnb.rank_features(nb)
 
