@@ -182,9 +182,11 @@ def truths(c: int) -> dict[str, Callable[[np.random.Generator], Callable[[np.nda
         one = CalibrationMap.prior(model, np.full(c, 1 / c))
         if not model:
             return np.exp
-        theta = one.layout.mean + one.layout.width * rng.normal(size=len(one.mode))
-        one = CalibrationMap.prior(model, one.rho, float(np.exp(theta[0])))
-        return lambda z: one.proba(theta, z)
+        while True:  # the prior is that of increasing maps
+            theta = one.layout.mean + one.layout.width * rng.normal(size=len(one.mode))
+            drawn = CalibrationMap.prior(model, one.rho, float(np.exp(theta[0])))
+            if drawn.is_increasing(theta[None])[0]:
+                return lambda z: drawn.proba(theta, z)
 
     def beta(z: np.ndarray) -> np.ndarray:
         eta = np.stack([0.5 * z[:, k] - 1.5 * np.log1p(-np.minimum(np.exp(z[:, k]), 1 - 1e-12)) for k in range(c)], 1)
