@@ -158,6 +158,7 @@ def test_names_are_whole_and_nothing_overlaps(name: str) -> None:
     A legend of many classes stands beside the Axes, says how many it leaves out, and leaves the Axes their room.
     """
     kind, draw = EVERY[name]
+    plt.close("all")  # of other tests of this process
     for names in NAMES:
         with matplotlib.style.context("dark_background" if names == "plain" else "default"):
             before, figure = dict(matplotlib.rcParams), canvas()
@@ -659,6 +660,7 @@ BAD: list[tuple[str, Callable[..., Any]]] = [
 
 
 def test_bad_input_is_named_and_leaves_no_figure() -> None:
+    plt.close("all")  # of other tests of this process
     for match, call in BAD:
         with pytest.raises(ValueError, match=match):
             call(*models()["real"])
