@@ -93,6 +93,15 @@ def mass_below(nb: MultinomialNB, x: np.ndarray, p: float) -> float:
 # --- the browser ----------------------------------------------------------------------------------------------------
 
 
+# Ends when the page has heard of the new address: its listener is older than this one, and so is called before it.
+_GO_TO = """
+const [address, done] = arguments
+if (location.hash === "#" + address) { done(); return }
+addEventListener("hashchange", () => setTimeout(done), {once: true})
+location.hash = address
+"""
+
+
 class Page:
     """The page in a browser: what a reader does, and what there is to read."""
 
@@ -114,8 +123,7 @@ class Page:
 
     def to(self, address: str) -> None:
         """Another scene of the same copy."""
-        self("location.hash = arguments[0]", address)
-        self.driver.execute_async_script("const done = arguments[0]; setTimeout(done)")  # the event comes after
+        self.driver.execute_async_script(_GO_TO, address)
         assert self("return scene") == address.partition("&")[0].removeprefix("scene=")
 
     def find(self, selector: str) -> Any:
