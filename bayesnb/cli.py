@@ -321,14 +321,10 @@ def _announce_groups(options: argparse.Namespace, data: "Dataset") -> None:
 
 
 def _fitted_to(model: Any, data: "Dataset") -> Any:
-    """The model, fitted to all rows; calibrated and discriminative ones learn which rows belong together."""
-    groups = {"groups": data.groups} if _learns_groups(model) else {}
-    return model.fit(data.X, data.y, data.sample_weight, **groups)
+    """The model, fitted to all rows."""
+    from .estimators._suited import fit_settings
 
-
-def _learns_groups(model: Any) -> bool:
-    """Whether the fit of a model leaves rows out, and so needs to know groups of rows; that of naive Bayes does not."""
-    return "groups" in inspect.signature(model.fit).parameters
+    return model.fit(data.X, data.y, **fit_settings(model, data.sample_weight, data.groups))
 
 
 def _model(X: "pd.DataFrame", name: str, contract: "ColumnContract") -> Any:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bayesnb
-from bayesnb.choice import _largest_row, _Rows, _taken
+from bayesnb.choice import _largest_row, _notes, _Rows, _table, _taken
 from bayesnb.numerics.weights import row_weights
 
 Tables = tuple[pd.DataFrame, np.ndarray]
@@ -138,6 +138,17 @@ def test_a_row_that_makes_the_difference_is_named() -> None:
     assert share > 1 / 3
     note = f"line 108 makes {share:.0%} of the difference between plain and discriminative: look at it first."
     assert note in choice.notes
+
+
+def test_a_row_is_not_named_where_two_models_are_as_good() -> None:
+    """Of log losses that are the same to three digits nobody asks which row makes the difference."""
+    _, y = copied_columns()
+    rows = _Rows(np.arange(2), y, row_weights(None, 120), None)
+    best = np.full(120, -0.3)
+    for gap, n_notes in ((0.04, 0), (0.08, 1)):  # nats of one row, over 120 rows
+        log_p = {"plain": best, "calibrated": best - gap * (np.arange(120) == 7)}
+        notes = list(_notes(rows, log_p, _table(rows, log_p), [f"row {i}" for i in range(120)]))
+        assert len(notes) == n_notes
 
 
 def test_levels_gaps_and_parts() -> None:

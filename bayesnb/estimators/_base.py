@@ -337,16 +337,7 @@ class AbstractNB(AbstractBayes):
     def _draw_rows(
         self, state: State, model: Any, rng: np.random.Generator, n: int, length: Any
     ) -> tuple[Rows, np.ndarray]:
-        """n new rows by block, and their class indices (n,), from the predictive of a model.
-
-        Parameters
-        ----------
-        state : with the classes, and with statistics for the average length
-        model : the prior or the posterior
-        rng : NumPy's generator
-        length : number of events of a row of counts whose total is given, or (n,); None is the average of the training
-            rows
-        """
+        """As in `AbstractBayes`: the labels first, then of each block a draw of the parameters for each row."""
         # first the label of each row, then its columns given the label. A block is the columns that share one conjugate
         # prior; it draws parameters and then cells (n, d_block)
         log_pi = model.classes.log_predictive()  # (c,)

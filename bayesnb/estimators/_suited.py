@@ -1,6 +1,7 @@
 """What analyses do with an estimator before they use it: check that they can, copy it, split labels."""
 
 from copy import copy
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from ..numerics.arrays import Bool
-from ._named import given_names
+from ._named import given_names, is_pipeline
 from ._predicting import AbstractBayes
 from .one_dependence import OneDependenceNB
 
@@ -69,6 +70,28 @@ def check_independent(estimator: Any, what: str) -> None:
             f"`estimator` is OneDependenceNB, an average of models of pairs of features; {what} needs a single model. "
             "Use CategoricalNB"
         )
+
+
+def fit_settings(estimator: Any, sample_weight: Any, groups: Any) -> dict[str, Any]:
+    """What `fit` takes beside X and y, by name: weights, and groups where the fit itself leaves rows out.
+
+    A calibrated or a discriminative model learns which rows belong together; plain naive Bayes need not. A pipeline
+    gives its last step what is called by the name of the step: "multinomialnb__sample_weight".
+
+    Parameters
+    ----------
+    estimator : a model or a pipeline that ends in one, fitted or not
+    sample_weight, groups : (n,) weights of the rows, and labels of groups of them; None for none
+    """
+    model = estimator
+    prefix = ""
+    if is_pipeline(estimator):
+        model = estimator[-1]
+        prefix = f"{estimator.steps[-1][0]}__"
+    settings = {f"{prefix}sample_weight": sample_weight}
+    if "groups" in signature(model.fit).parameters:
+        settings[f"{prefix}groups"] = groups
+    return settings
 
 
 def split_labels(

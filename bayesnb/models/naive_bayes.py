@@ -325,19 +325,7 @@ class NaiveBayes(AbstractModel):
     def log_contributions(
         self, rows: Rows, columns: Mapping[str, np.ndarray], theta: Parameters | None = None
     ) -> Iterator[tuple[str, Float[Array, "*s n k c"]]]:
-        """What some columns of each block add to log p(x_i | y = c): `log_contributions` of the block, one by one.
-
-        Parameters
-        ----------
-        rows : columns by block
-        columns : by block, the positions of its k columns whose contributions are wanted
-        theta : parameters by block, leading axes are draws; None integrates them out
-
-        Yields
-        ------
-        name : of the block
-        contributions : (…, n, k, c), in nats
-        """
+        """As in `AbstractModel`: `log_contributions` of each block."""
         for name, block in self.blocks.items():
             block_theta = None if theta is None else theta[name]
             yield name, block.log_contributions(rows[name], columns[name], block_theta)

@@ -89,10 +89,10 @@ def priors(facts: Facts) -> str:
     if not facts.has_few_rows:
         return ""
     figures = []
-    nb = facts.nb if facts.feature_names is None else fitted_copy(facts.nb, facts.feature_names)
-    for name in facts.importance["feature"].iloc[:3]:
-        # the table of importance has the most informative features first
-        column = facts.nb.model_.labels_of_features(facts.feature_names).tolist().index(name)
+    nb = fitted_copy(facts.nb, facts.feature_names)
+    names = facts.nb.model_.labels_of_features(facts.feature_names).tolist()
+    for name in facts.importance["feature"].iloc[:3]:  # the most informative are the first
+        column = names.index(name)
         caption = f"{as_text(shorten(name, 40))}: the prior is dashed, each class has a line."
         # no figure where the column is not used, or where its family has no parameters to draw
         with contextlib.suppress(ValueError, AttributeError, KeyError):

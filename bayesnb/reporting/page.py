@@ -3,7 +3,6 @@
 import re
 from dataclasses import dataclass, field
 from importlib.resources import files
-from inspect import signature
 from string import Template
 from typing import Any, NamedTuple
 
@@ -16,7 +15,7 @@ from ..analysis.importance import importance
 from ..analysis.roc import positive_label
 from ..choice import PredictorChoice
 from ..estimators._named import is_pipeline, last_step
-from ..estimators._suited import check_own
+from ..estimators._suited import check_own, fit_settings
 from ..io import replace_file
 from ..numerics.arrays import Scalar
 from ..numerics.progress import progress
@@ -154,7 +153,7 @@ def report(
     try:
         check_is_fitted(estimator)
     except ValueError:  # it is not: a clone is, so that the estimator given does not change
-        estimator = _fitted_clone(estimator, X, y, sample_weight, groups)
+        estimator = clone(estimator).fit(X, y, **fit_settings(estimator, sample_weight, groups))
     has_other_steps = is_pipeline(estimator) and len(estimator) > 1
     if test is not None:
         new_X, new_y = test
@@ -196,17 +195,6 @@ def report(
     with progress("page of the report"):
         page = _page(facts, title, cautions)
     return Report(page, loo.accuracy, loo.log_loss, cautions)
-
-
-def _fitted_clone(estimator: Any, X: Any, y: np.ndarray, sample_weight: Any, groups: Any) -> Any:
-    """A fitted clone; a calibrated or discriminative one learns which rows belong together."""
-    model, step = estimator, ""  # a pipeline gives its last step what is called by the name of the step
-    if is_pipeline(estimator):
-        model, step = estimator[-1], f"{estimator.steps[-1][0]}__"
-    settings = {f"{step}sample_weight": sample_weight}
-    if "groups" in signature(model.fit).parameters:
-        settings[f"{step}groups"] = groups
-    return clone(estimator).fit(X, y, **settings)
 
 
 def _positive_of_report(positive: Any, classes: np.ndarray) -> Any:

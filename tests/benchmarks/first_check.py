@@ -11,11 +11,13 @@ import os
 import subprocess
 import sys
 import time
-
-import numpy as np
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 from .arguments import arguments
 from .pages import markdown
+from .timing import in_turns
 
 SECOND = """
 import time
@@ -26,7 +28,6 @@ start = time.perf_counter()
 bayesnb.GaussianNB().check(iris.X, iris.y, seed=1)
 print(time.perf_counter() - start)
 """
-FIRST = {name: [sys.executable, "-m", "bayesnb", "check", name] for name in ("breast_cancer", "iris")}
 
 
 def environment() -> dict[str, str]:
@@ -34,10 +35,10 @@ def environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
 
 
-def seconds_of_command(command: list[str]) -> float:
-    """Seconds of a command in a process of its own."""
+def seconds_of_command(*words: str | Path) -> float:
+    """Seconds of a command of bayesnb, such as the words check iris, in a process of its own."""
     start = time.perf_counter()
-    subprocess.run(command, env=environment(), check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "bayesnb", *words], env=environment(), check=True, capture_output=True)
     return time.perf_counter() - start
 
 
@@ -49,16 +50,11 @@ def seconds_of_second_check() -> float:
 
 def main() -> None:
     settings = arguments(__doc__, repeats=3)
-    times: dict[str, list[float]] = {}
-    for _ in range(settings.repeats):  # in turns, so that a busy moment falls on all
-        for name, command in FIRST.items():
-            times.setdefault(f"bayesnb check {name}", []).append(seconds_of_command(command))
-        times.setdefault("a second check of iris", []).append(seconds_of_second_check())
-    rows = [
-        [what, f"{np.median(seconds):.1f}", f"{min(seconds):.1f} to {max(seconds):.1f}"]
-        for what, seconds in times.items()
-    ]
-    print(markdown(["", "median", "range"], rows))
+    calls: dict[str, Callable[[], float]] = {}
+    for name in ("breast_cancer", "iris"):
+        calls[f"bayesnb check {name}"] = partial(seconds_of_command, "check", name)
+    calls["a second check of iris"] = seconds_of_second_check
+    print(markdown(["", "median", "range"], in_turns(calls, settings.repeats)))
 
 
 if __name__ == "__main__":

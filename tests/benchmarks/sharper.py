@@ -110,27 +110,22 @@ def simulated(truths: Iterable[Truth], sizes: Iterable[int], seeds: int) -> pd.D
 
 def sampled(truths: Iterable[Truth], seeds: int) -> pd.DataFrame:
     """As `simulated`, of 4,000 rows: the weights fitted to all of them, and to a sample of about 500."""
-    found = {}
-    for name, least in (("all rows", training_rows._MIN_SAMPLE), ("a sample", 500)):
-        with (
-            mock.patch.object(training_rows, "_MIN_SAMPLE", least),
-            mock.patch.object(training_rows, "_ROWS_PER_PARAMETER", least // 50),
-        ):
-            found[name] = simulated(truths, (4000,), seeds)
-    return pd.concat(found, names=["weights from"])
+    of_all_rows = simulated(truths, (4000,), seeds)
+    with mock.patch.multiple(training_rows, _MIN_SAMPLE=500, _ROWS_PER_PARAMETER=10):
+        of_a_sample = simulated(truths, (4000,), seeds)
+    return pd.concat({"all rows": of_all_rows, "a sample": of_a_sample}, names=["weights from"])
 
 
 def main() -> None:
     options = arguments(__doc__, csv=CSV, show=False, simulated=False, sampled=False, seeds=20)
-    if options.sampled:
+    if options.simulated or options.sampled:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            print(sampled((noise, linear, naive), options.seeds).round(3).to_string())
-        return
-    if options.simulated:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            print(simulated((noise, linear, naive, curved), (100, 200, 400), options.seeds).round(3).to_string())
+            if options.simulated:
+                table = simulated((noise, linear, naive, curved), (100, 200, 400), options.seeds)
+            else:
+                table = sampled((noise, linear, naive), options.seeds)
+        print(table.round(3).to_string())
         return
     records = trust.read_csv(options.csv)
     if options.show:

@@ -18,6 +18,18 @@ def medians(*calls: Callable[[], Any], repeats: int = 5, warm: bool = True) -> l
     return [statistics.median(found) for found in times]
 
 
+def in_turns(calls: dict[str, Callable[[], float]], repeats: int) -> list[list[str]]:
+    """Rows of a table: the name of each call, the median of the seconds that it returns, and their range."""
+    times: dict[str, list[float]] = {what: [] for what in calls}
+    for _ in range(repeats):
+        for what, call in calls.items():
+            times[what].append(call())
+    return [
+        [what, f"{statistics.median(found):.3g}", f"{min(found):.3g} to {max(found):.3g}"]
+        for what, found in times.items()
+    ]
+
+
 def seconds(call: Callable[[], Any]) -> float:
     """Wall time of one call."""
     begin = time.perf_counter()

@@ -8,11 +8,10 @@ command runs in a process of its own, which finds nothing compiled. Intervals ar
 after a first call. Columns of the table: median and range, in seconds of the clock.
 """
 
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +20,9 @@ import pandas as pd
 import bayesnb
 
 from .arguments import arguments
-from .first_check import environment
+from .first_check import seconds_of_command
 from .pages import markdown
+from .timing import in_turns
 
 _N_INTERVALS = 10  # rows
 
@@ -45,18 +45,6 @@ def many_classes() -> pd.DataFrame:
     table = {f"number{j}": (rng.normal(size=37)[index] + rng.normal(size=87)).round(3) for j in range(4)}
     levels = {f"level{j}": rng.choice(["low", "middle", "high"], 87) for j in range(2)}
     return pd.DataFrame({**table, **levels, "class": [f"c{k}" for k in index]})
-
-
-def command(*arguments_: str | Path) -> Callable[[], float]:
-    """A call that runs a command of bayesnb in a process of its own, and returns its seconds."""
-
-    def seconds() -> float:
-        start = time.perf_counter()
-        command_line = [sys.executable, "-m", "bayesnb", *map(str, arguments_)]
-        subprocess.run(command_line, env=environment(), check=True, capture_output=True)
-        return time.perf_counter() - start
-
-    return seconds
 
 
 def interval_of_a_row(n_classes: int) -> Callable[[], float]:
@@ -85,20 +73,16 @@ def main() -> None:
         expression(n_columns).to_csv(wide, index=False)
         many_classes().to_csv(many, index=False)
         model = Path(folder, "model")
+        describe = partial(seconds_of_command, "describe", wide, "--target", "kind")
+        fit = partial(seconds_of_command, "fit", wide, "--target", "kind", "--output", model)
+        check = partial(seconds_of_command, "check", many, "--target", "class")
         calls = {
-            f"`describe`, 64 × {n_columns:,}": command("describe", wide, "--target", "kind"),
-            f"`fit`, 64 × {n_columns:,}": command("fit", wide, "--target", "kind", "--out", model),
-            "`check`, 87 rows of 37 classes": command("check", many, "--target", "class"),
+            f"`describe`, 64 × {n_columns:,}": describe,
+            f"`fit`, 64 × {n_columns:,}": fit,
+            "`check`, 87 rows of 37 classes": check,
             f"`predict_interval`, a row, {n_classes:,} classes": interval_of_a_row(n_classes),
         }
-        times: dict[str, list[float]] = {what: [] for what in calls}
-        for _ in range(settings.repeats):  # in turns, so that a busy moment falls on all
-            for what, call in calls.items():
-                times[what].append(call())
-    rows = [
-        [what, f"{np.median(seconds):.2g}", f"{min(seconds):.2g} to {max(seconds):.2g}"]
-        for what, seconds in times.items()
-    ]
+        rows = in_turns(calls, settings.repeats)
     print(markdown(["", "median, s", "range"], rows))
 
 
